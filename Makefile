@@ -1,0 +1,58 @@
+# acpod's commands. `make run` and `make test` are all that a newcomer needs: both work on a bare machine with Go.
+export GOTOOLCHAIN := go1.27.3
+export CGO_ENABLED ?= 0
+
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
+COMMIT  ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
+LDFLAGS := -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
+
+# The race detector needs cgo and so a C compiler: it is used wherever there is one.
+CC_FOUND := $(shell command -v $${CC:-cc} >/dev/null 2>&1 && echo yes)
+ifeq ($(CC_FOUND),yes)
+RACE := CGO_ENABLED=1 go test -race
+else
+RACE := go test
+endif
+
+.PHONY: run build test test-race-required bench sim fuzz interop lint fmt clean
+
+## run: build the pod and start it with the embedded default (open the address that it prints)
+run: build
+	./bin/acpod serve
+
+## build: the shipped binaries, static, in bin/
+build:
+	@mkdir -p bin
+	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/...
+
+## test: everything that needs nothing but Go, in under 10 minutes on 2 cores
+test:
+	$(RACE) -timeout 9m ./...
+
+## sim: the kernel's seeded simulation at length
+sim:
+	go test ./runtime/kernel -run Simulation -seeds 5000 -timeout 30m -v
+
+## fuzz: each fuzz target for a while (FUZZTIME=10s)
+fuzz:
+	./.ci/fuzz $(or $(FUZZTIME),10s)
+
+## bench: ratios and allocations; figures go to docs/performance.md by hand
+bench:
+	go test -run '^$$' -bench . -benchmem ./...
+
+## interop: the pod against software that is not ours (installs what it needs from npm and Debian)
+interop: build
+	./.ci/interop
+
+## lint: gofmt, vet and the linter
+lint:
+	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); exit 1; }
+	go vet ./...
+	go tool -modfile=.ci/lint/go.mod golangci-lint run -c .ci/lint/golangci.yml ./...
+
+fmt:
+	gofmt -w $$(git ls-files '*.go')
+
+clean:
+	rm -rf bin artifacts
