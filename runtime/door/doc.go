@@ -1,0 +1,15 @@
+// Package door decides whether an HTTP request may enter a listener at all, before anything looks at its path, its
+// method or its credentials.
+//
+// A daemon on a loopback port has no network between itself and a browser: any page that its user opens can send it
+// requests. Three headers that a page cannot forge tell such requests apart, and the rules read nothing else:
+//
+//   - Host: on a loopback listener it must be a loopback name or address. A page on a name of its own that was rebound
+//     to 127.0.0.1 still sends its own name.
+//   - Origin: absent, or exactly http://<Host>. Another port, another scheme, `null` (a sandboxed frame, a file) and
+//     two Origin lines are all foreign.
+//   - Sec-Fetch-Site: anything but cross-site.
+//
+// The package is pure: a request in, a reason or none out. It knows HTTP headers and nothing of this daemon; who
+// listens where, what is counted and which route has rules of its own is for its callers.
+package door
