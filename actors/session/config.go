@@ -1,0 +1,113 @@
+package session
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/acpod/acpod/actors/capability"
+	"github.com/acpod/acpod/actors/session/agent"
+	"github.com/acpod/acpod/actors/tunnel"
+)
+
+// Driver says what stands behind the sessions.
+type Driver string
+
+// The drivers of agent.driver.
+const (
+	DriverProcess Driver = "process" // an agent process for each session
+	DriverNone    Driver = "none"    // no agent: sessions only serve tools
+)
+
+// Profile is what is particular to an agent.
+type Profile string
+
+// The profiles of agent.profile that exist: only Claude's changes anything here. Its SDK puts MCP servers into a
+// child's arguments, readable by every user, and expands variables: so it gets the variable and not the token.
+const (
+	ProfileAuto    Profile = "auto"
+	ProfileGeneric Profile = "generic"
+	ProfileClaude  Profile = "claude"
+)
+
+// Decision says how a permission request of the agent is answered.
+type Decision string
+
+// The decisions of agent.permissions and of [[agent.permission]].
+const (
+	Relay Decision = "relay" // the client is asked
+	Allow Decision = "allow" // the allowing option, found by its kind
+	Deny  Decision = "deny"  // the rejecting option, found by its kind
+)
+
+// PermissionRule overrides Config.Permissions for one tool; "*" stands for any.
+type PermissionRule struct {
+	Server, Tool string
+	Decision     Decision
+}
+
+// Config is what pod gives to the sessions. It is a value; a zero duration or limit takes the default beside it.
+type Config struct {
+	Driver  Driver
+	Profile Profile
+	// Agent is the template of each process: command, environment without the token, limits, guardian. Dir is set by the
+	// session to the folder that its client asked for, and OPENAB_SESSION_TOKEN is added where a token is minted.
+	Agent   agent.Config
+	Workdir string // agent.workdir, absolute: no folder outside it reaches an agent
+
+	FacadeURL   string   // http://127.0.0.1:8848/mcp; "" = there is no facade and no token
+	ForwardMeta []string // keys of a client's _meta that reach the agent besides the W3C ones
+
+	Permissions       Decision // Relay
+	PermissionRules   []PermissionRule
+	PermissionTimeout time.Duration // 5m
+
+	MaxSessions     int           // 10: running agents
+	Sessions        int           // 20000: living sessions, limits.sessions
+	SessionBytes    int64         // 32 MiB: the account of each session, limits.session_bytes
+	Servers         int           // 8: limits.servers_per_session
+	SessionTTL      time.Duration // 4h
+	Retention       time.Duration // 720h: how long the record of a suspended session is kept
+	NewTimeout      time.Duration // 120s
+	TurnIdleTimeout time.Duration // 10m
+	CancelTimeout   time.Duration // 10s
+	CallMax         time.Duration // 30m: how long one open tool call keeps a silent turn alive
+
+	Desk   capability.DeskConfig // of each session's desk: grants, audit, deadlines
+	Tunnel tunnel.Config
+
+	Version string       // of this pod
+	Log     *slog.Logger // nil = the actors' own
+}
+
+func (c Config) withDefaults() Config {
+	if c.Driver == "" {
+		c.Driver = DriverProcess
+	}
+	if c.Permissions == "" {
+		c.Permissions = Relay
+	}
+	duration := func(d *time.Duration, otherwise time.Duration) {
+		if *d <= 0 {
+			*d = otherwise
+		}
+	}
+	duration(&c.PermissionTimeout, 5*time.Minute)
+	duration(&c.SessionTTL, 4*time.Hour)
+	duration(&c.Retention, 720*time.Hour)
+	duration(&c.NewTimeout, 2*time.Minute)
+	duration(&c.TurnIdleTimeout, 10*time.Minute)
+	duration(&c.CancelTimeout, 10*time.Second)
+	duration(&c.CallMax, 30*time.Minute)
+	number := func(n *int, otherwise int) {
+		if *n <= 0 {
+			*n = otherwise
+		}
+	}
+	number(&c.MaxSessions, 10)
+	number(&c.Sessions, 20000)
+	number(&c.Servers, 8)
+	if c.SessionBytes <= 0 {
+		c.SessionBytes = 32 << 20
+	}
+	return c
+}
