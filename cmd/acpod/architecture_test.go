@@ -40,11 +40,13 @@ var arrows = map[string][]string{
 	"actors/session":           below("actors/session/agent", "actors/tunnel", "actors/capability"),
 	"actors/connection":        below("actors/session", "actors/tunnel", "actors/capability"),
 	"actors/facade":            below("actors/capability"),
-	"actors/playground":        below(),
+	"actors/playground":        {},
 	"actors/pod": below("actors/audit", "actors/capability", "actors/tunnel", "actors/session", "actors/session/agent",
 		"actors/connection", "actors/facade", "actors/playground"),
 
-	"cmd/acpod": {"actors/pod", "actors/playground", "runtime/process"},
+	"actors/playground/demo": {},
+
+	"cmd/acpod": {"actors/pod", "actors/playground", "actors/playground/demo", "runtime/process"},
 }
 
 // below is what every actor may use, the runtime and the protocol, and the rooms given.

@@ -1,0 +1,75 @@
+package demo
+
+import (
+	"bufio"
+	"encoding/json/jsontext"
+	"encoding/json/v2"
+	"io"
+	"sync"
+)
+
+// arrival is one message of the client as it stood on the wire, in wire order. The SDK hands requests to goroutines, so
+// a cancel can overtake the prompt before it; who looks at the tap sees both in order.
+type arrival struct {
+	Method string         `json:"method"`
+	Params jsontext.Value `json:"params"`
+}
+
+// tap passes the client's bytes on, line by line, and shows each line first to see.
+type tap struct {
+	lines *bufio.Reader
+	see   func(arrival)
+	open  chan struct{} // closed once the agent is ready to be shown lines
+	rest  []byte
+
+	mu    sync.Mutex
+	stuck bool
+}
+
+func newTap(in io.Reader, see func(arrival)) *tap {
+	return &tap{lines: bufio.NewReaderSize(in, 64<<10), see: see, open: make(chan struct{})}
+}
+
+// Read gives what is left of the current line, or waits for the next one.
+func (t *tap) Read(p []byte) (int, error) {
+	if len(t.rest) == 0 {
+		<-t.open
+		line, err := t.lines.ReadBytes('\n')
+		t.mu.Lock()
+		stuck := t.stuck
+		t.mu.Unlock()
+		if stuck {
+			select {} // "stops reading" is what /hang promises; only a signal ends this process
+		}
+		if len(line) == 0 {
+			return 0, err
+		}
+		var message arrival
+		if json.Unmarshal(line, &message) == nil {
+			t.see(message)
+		}
+		t.rest = line
+	}
+	n := copy(p, t.rest)
+	t.rest = t.rest[n:]
+	return n, nil
+}
+
+// stick makes every later Read wait for ever.
+func (t *tap) stick() {
+	t.mu.Lock()
+	t.stuck = true
+	t.mu.Unlock()
+}
+
+// lines serialises writers of whole lines: the SDK's frames and the garbage that /garbage writes between them.
+type lines struct {
+	mu sync.Mutex
+	to io.Writer
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.to.Write(p)
+}
