@@ -63,8 +63,8 @@ func (s script) line(ctx context.Context, line string) error {
 		os.Exit(exitOfCrash)
 		return nil
 	case "/hang":
-		signal.Ignore(syscall.SIGTERM)
 		s.agent.tap.stick()
+		signal.Ignore(syscall.SIGTERM)
 		select {} // the turn is never answered, cancelled or not
 	case "/garbage":
 		_, err := s.agent.out.Write([]byte("this line is not JSON {\n"))
