@@ -1,0 +1,51 @@
+package agent
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/acpod/acpod/runtime/process"
+)
+
+// Defaults of Config, taken when a field is zero.
+const (
+	DefaultLineBytes    = 16 << 20         // limits.agent_line_bytes
+	DefaultStartTimeout = 60 * time.Second // agent.start_timeout: adapters that are fetched at first use need most of it
+	DefaultStopGrace    = 5 * time.Second  // agent.stop_grace
+	DefaultStdinTimeout = 30 * time.Second // as long as a client's socket may accept nothing (acp.write_timeout)
+)
+
+// Config says how one agent process is started and bounded. It is a value; the actor keeps a copy.
+type Config struct {
+	Command []string // the program and its arguments, verbatim; found in the PATH of Env
+	Dir     string   // working directory, absolute
+	Env     []string // the complete environment, "NAME=value"; nothing is inherited
+
+	LineBytes    int           // the longest line of the agent that is kept
+	StartTimeout time.Duration // from the start of the process to the answer of initialize
+	StopGrace    time.Duration // each of the two waits of a stop: for the end of stdin, and for TERM
+	StdinTimeout time.Duration // how long the process may read nothing while something waits for it
+
+	Version  string            // of this pod, told to the agent as clientInfo.version; empty = "dev"
+	Guardian *process.Guardian // nil = none
+	Log      *slog.Logger      // stderr lines, and what was skipped; nil = the actor's own logger
+}
+
+func (c Config) withDefaults() Config {
+	if c.LineBytes <= 0 {
+		c.LineBytes = DefaultLineBytes
+	}
+	if c.StartTimeout <= 0 {
+		c.StartTimeout = DefaultStartTimeout
+	}
+	if c.StopGrace <= 0 {
+		c.StopGrace = DefaultStopGrace
+	}
+	if c.StdinTimeout <= 0 {
+		c.StdinTimeout = DefaultStdinTimeout
+	}
+	if c.Version == "" {
+		c.Version = "dev"
+	}
+	return c
+}

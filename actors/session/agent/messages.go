@@ -1,0 +1,120 @@
+package agent
+
+import (
+	"encoding/json/jsontext"
+
+	"github.com/acpod/acpod/protocol/jsonrpc"
+	"github.com/acpod/acpod/runtime/kernel"
+)
+
+// Request asks the agent; sent by the owner with c.Request. The answer is Reply with its lease, or an error:
+// *jsonrpc.Error (the agent's own, as it came), *LineTooLong (its response was over Config.LineBytes),
+// *kernel.Overloaded (no room in the account or in the queue of stdin), *Exited or *StartError (the process ended).
+// A cancel of the ticket only forgets the request: its response is dropped when it comes. To tell the agent,
+// send a Notify.
+type Request struct {
+	Method string
+	Params []byte        // raw JSON; nil = no member params
+	Held   *kernel.Lease // pays for Params; nil = the mailbox pays by Size
+}
+
+// Reply is the answer of a Request: the raw result, a range of the agent's line. The lease of the answer pays for
+// the whole line.
+type Reply struct{ Result []byte }
+
+// Notify sends a notification to the agent: session/cancel, $/cancel_request. It is dropped and counted when the
+// queue of stdin is full.
+type Notify struct {
+	Method string
+	Params []byte
+	Held   *kernel.Lease
+}
+
+// Respond answers a request of the agent (Called), once: a second answer to the same id is dropped and counted.
+// Err nil = Result.
+type Respond struct {
+	ID     jsonrpc.ID
+	Result []byte
+	Err    *jsonrpc.Error
+	Held   *kernel.Lease
+}
+
+// Size is what the mailbox charges when the message brings no lease.
+func (m Request) Size() int { return len(m.Method) + len(m.Params) }
+
+// Size is what the mailbox charges when the message brings no lease.
+func (m Notify) Size() int { return len(m.Method) + len(m.Params) }
+
+// Size is what the mailbox charges when the message brings no lease.
+func (m Respond) Size() int { return len(m.ID.Raw()) + len(m.Result) }
+
+// Lease implements kernel.Leased.
+func (m Request) Lease() *kernel.Lease { return m.Held }
+
+// Lease implements kernel.Leased.
+func (m Notify) Lease() *kernel.Lease { return m.Held }
+
+// Lease implements kernel.Leased.
+func (m Respond) Lease() *kernel.Lease { return m.Held }
+
+// Info is what the agent said of itself in the answer of initialize. Nothing in it is trusted; names are shown
+// escaped. The capabilities are raw objects, nil when absent or null.
+type Info struct {
+	Raw                 []byte // the whole result, own memory
+	ProtocolVersion     int
+	Name, Title         string // agentInfo
+	Version             string
+	LoadSession         bool
+	PromptCapabilities  jsontext.Value // {image, audio, embeddedContext}
+	McpCapabilities     jsontext.Value // {http, sse, acp}
+	SessionCapabilities jsontext.Value // {list, delete, resume, close, fork, …}; a marker is an object
+	AuthMethods         jsontext.Value // an array
+}
+
+// Ready tells the owner that the handshake is done, in wire order: requests may follow now.
+type Ready struct {
+	Info *Info
+	PID  int
+}
+
+// Update is one session/update of the agent. The receiver owns Held (the lease of the line) and Credit: both are
+// given back when the update was written to the client's socket, kept elsewhere, or dropped.
+type Update struct {
+	Params []byte // raw, a range of the line
+	Held   *kernel.Lease
+	Credit *Credit
+}
+
+// Called is a request of the agent: session/request_permission, fs/…, or one that nobody knows. It is answered by
+// Respond with the same ID.
+type Called struct {
+	ID     jsonrpc.ID
+	Method string
+	Params []byte
+	Held   *kernel.Lease
+}
+
+// Noted is any other notification of the agent.
+type Noted struct {
+	Method string
+	Params []byte
+	Held   *kernel.Lease
+}
+
+// Lease implements kernel.Leased.
+func (m Update) Lease() *kernel.Lease { return m.Held }
+
+// Lease implements kernel.Leased.
+func (m Called) Lease() *kernel.Lease { return m.Held }
+
+// Lease implements kernel.Leased.
+func (m Noted) Lease() *kernel.Lease { return m.Held }
+
+// OpenCredits opens the credits of the agent (sent by the owner with Signal): from now on its reader waits for no
+// Credit any more. Close true shuts them again, for the next turn or client.
+type OpenCredits struct{ Close bool }
+
+// Stats are the counters of one process, shown in the tree as attributes of the actor.
+type Stats struct {
+	Lines, Junk, TooLong, Unknown, Duplicates, NotUTF8 int64
+}
