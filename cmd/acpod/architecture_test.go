@@ -41,12 +41,13 @@ var arrows = map[string][]string{
 	"actors/connection":        below("actors/session", "actors/tunnel", "actors/capability"),
 	"actors/facade":            below("actors/capability"),
 	"actors/playground":        {},
-	"actors/pod": below("actors/audit", "actors/capability", "actors/tunnel", "actors/session", "actors/session/agent",
+	"actors/pod/config":        {},
+	"actors/pod": below("actors/pod/config", "actors/audit", "actors/capability", "actors/tunnel", "actors/session", "actors/session/agent",
 		"actors/connection", "actors/facade", "actors/playground"),
 
 	"actors/playground/demo": {},
 
-	"cmd/acpod": {"actors/pod", "actors/playground", "actors/playground/demo", "runtime/process"},
+	"cmd/acpod": {"actors/pod", "actors/pod/config", "actors/playground", "actors/playground/demo", "runtime/process"},
 }
 
 // below is what every actor may use, the runtime and the protocol, and the rooms given.
