@@ -1,0 +1,112 @@
+package capability
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/acpod/acpod/protocol/jsonrpc"
+	"github.com/acpod/acpod/runtime/kernel"
+)
+
+// Execute makes one call for a caller and waits for its end. It is called by
+// the facade on the goroutine of the HTTP request, whose end ctx is: what then
+// becomes of the call is the desk's to decide (contract, What ends a call).
+//
+// It returns the raw result object, to be carried as it is, and the lease that
+// pays for it, which the caller releases once it was written out; or a *Refusal;
+// or ctx's cause, when nobody waits any more. Every call is in the audit, also
+// those that were refused. The request's lease is taken over.
+func Execute(ctx context.Context, who Caller, r Request) (Result, *kernel.Lease, error) {
+	r.Token = who.Token
+	p, err := who.Desk.Ask(r)
+	if err != nil {
+		refusal := notAsked(r.Name, err)
+		recordUnheard(who, r, refusal)
+		return Result{}, nil, refusal
+	}
+	defer p.Drop()
+	m, lease, err := p.Wait(ctx)
+	var refusal *Refusal
+	switch result, ok := m.(Result); {
+	case err == nil && ok:
+		return result, lease, nil
+	case errors.As(err, &refusal):
+		return Result{}, nil, refusal
+	case ctx.Err() != nil:
+		return Result{}, nil, context.Cause(ctx)
+	}
+	lease.Release()
+	// The desk went without a word, so nobody can say whether the call was sent.
+	return Result{}, nil, &Refusal{Code: OutcomeUnknown, Text: "the session ended while the call was open; look at what it did before you repeat it"}
+}
+
+// notAsked is the refusal of a call that its desk did not take.
+func notAsked(name string, err error) *Refusal {
+	var full *kernel.Overloaded
+	if errors.As(err, &full) {
+		return overloaded(full)
+	}
+	return &Refusal{Code: Unknown, Text: unknownText(name)}
+}
+
+// overloaded is the refusal for an account or a queue without room.
+func overloaded(full *kernel.Overloaded) *Refusal {
+	return &Refusal{Code: TooMuch, Text: "the pod has no room for this now (" + full.Scope + "); repeat it in " + full.RetryAfter.String()}
+}
+
+// recordUnheard is the audit of a call that no desk has seen.
+func recordUnheard(who Caller, r Request, refusal *Refusal) {
+	if who.Audit == nil {
+		return
+	}
+	who.Audit.Record(Entry{Time: time.Now(), Event: EventRefused, Provider: "-", Tool: cut(r.Name), Session: who.Tag,
+		ArgsSHA: argsSHA(r.Arguments), Outcome: string(refusal.Code), IsError: true})
+}
+
+// Search finds capabilities for a caller. It waits for servers that are
+// connecting, at most [SettleTimeout]. It returns the JSON text of the contract
+// and the lease that pays for it; or a *Refusal; or ctx's cause.
+func Search(ctx context.Context, who Caller, q Query) ([]byte, *kernel.Lease, error) {
+	view := who.view()
+	if view.Unsettled() {
+		if err := settle(ctx, who.Desk); err != nil {
+			return nil, nil, err
+		}
+		view = who.view()
+	}
+	text, refusal := view.search(q)
+	if refusal != nil {
+		return nil, nil, refusal
+	}
+	text, _ = jsonrpc.ValidUTF8(text)
+	lease, err := who.Account.Acquire(int64(len(text)))
+	if err != nil {
+		return nil, nil, notAsked("", err)
+	}
+	return text, lease, nil
+}
+
+// settle waits until the desk says that nothing is connecting. A desk that does
+// not answer is no reason to fail: what is there is shown.
+func settle(ctx context.Context, desk kernel.Ref) error {
+	p, err := desk.Ask(Settle{})
+	if err != nil {
+		return nil
+	}
+	defer p.Drop()
+	if _, _, err = p.Wait(ctx); err != nil && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return nil
+}
+
+// view is what the caller's desk has published.
+func (c Caller) view() *View {
+	if c.View != nil {
+		if v := c.View.Load(); v != nil {
+			return v
+		}
+	}
+	return emptyView
+}

@@ -1,0 +1,87 @@
+package capability
+
+import (
+	"sync"
+
+	"github.com/acpod/acpod/actors/capability/search"
+	"github.com/acpod/acpod/protocol/mcp"
+	"github.com/acpod/acpod/runtime/kernel"
+)
+
+// Toolset is what a source says of itself at one moment: an immutable snapshot
+// that the source's actor publishes behind an atomic pointer.
+type Toolset struct {
+	State  State
+	Reason string // why it failed or is gone: one line, escaped; else empty
+	List   *List  // nil: it never listed
+}
+
+// List is one list of tools, as fetched or as declared. Immutable.
+type List struct {
+	Early bool // from the declaration, until the real list replaces it
+	tools []*Tool
+	names map[string]*Tool
+	bytes *kernel.Lease
+}
+
+// Tool is one tool of a list. Immutable, apart from what is derived from it once.
+type Tool struct {
+	mcp.Tool
+	doc    func() search.Doc
+	schema func() *Schema
+}
+
+// NewList makes a list of tools; of equal names the first counts. bytes pays for
+// what the tools hold and belongs to the list from now on; it may be nil.
+func NewList(tools []mcp.Tool, early bool, bytes *kernel.Lease) *List {
+	l := &List{Early: early, names: make(map[string]*Tool, len(tools)), bytes: bytes}
+	for _, raw := range tools {
+		if _, twice := l.names[raw.Name]; twice {
+			continue
+		}
+		t := &Tool{Tool: raw}
+		t.doc = sync.OnceValue(func() search.Doc { return search.NewDoc(t.Name, t.Description, t.InputSchema) })
+		t.schema = sync.OnceValue(func() *Schema { return CompileSchema(t.InputSchema) })
+		l.tools = append(l.tools, t)
+		l.names[t.Name] = t
+	}
+	return l
+}
+
+// All is every tool of the list, in the server's order. A nil list has none.
+func (l *List) All() []*Tool {
+	if l == nil {
+		return nil
+	}
+	return l.tools
+}
+
+// Tool finds a tool by its published name.
+func (l *List) Tool(published string) (*Tool, bool) {
+	if l == nil {
+		return nil, false
+	}
+	t, ok := l.names[published]
+	return t, ok
+}
+
+// Release gives back the bytes that pay for the list. Who still reads it may.
+// It is called by the desk that kept it, once another list of that server
+// replaces it or the desk ends.
+func (l *List) Release() {
+	if l != nil {
+		l.bytes.Release()
+	}
+}
+
+// Risk says what a tool may do, by its own hints: a help for the reader, never
+// enforced.
+func (t *Tool) Risk() string {
+	switch {
+	case t.ReadOnly():
+		return "read"
+	case t.Destructive():
+		return "destructive"
+	}
+	return "write"
+}

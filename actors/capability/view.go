@@ -1,0 +1,161 @@
+package capability
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+)
+
+// View is what a desk has published: which servers are attached, which name
+// means which tool. It is an immutable snapshot that is read without a turn of
+// the desk. The catalog is computed at each read from the servers' lists and the
+// policy of that moment; the view decides names only.
+type View struct {
+	grants   *Grants
+	declared map[string]struct{}
+	servers  map[string]server
+	names    names
+}
+
+// server is one declared name and who serves it.
+type server struct {
+	provider string
+	source   Source // who serves it or is about to; nil when nobody is attached
+	settled  bool   // the source's state had been seen by the desk and was not connecting
+	last     *List  // what was listed last, by whatever source
+}
+
+// emptyView is that of a caller whose desk has not published.
+var emptyView = &View{grants: NewGrants(nil)}
+
+// Availability of a capability, as a search shows it.
+type Availability string
+
+const (
+	Available   Availability = "ready"
+	Unreachable Availability = "detached"
+	LoginNeeded Availability = "needs_login"
+)
+
+// Capability is one entry of a catalog.
+type Capability struct {
+	Name         string // shown to agents
+	Provider     string
+	Server       string
+	Tool         *Tool
+	Availability Availability
+	source       Source
+}
+
+// state is the source's of this moment.
+func (s server) state() State {
+	if s.source == nil {
+		return Detached
+	}
+	return s.source.Tools().State
+}
+
+// list is what the server offers at this moment: the list of its source, or
+// what was listed before it.
+func (s server) list() *List {
+	if s.source != nil {
+		if l := s.source.Tools().List; l != nil {
+			return l
+		}
+	}
+	return s.last
+}
+
+// early reports that the server is connecting and has tools from its declaration.
+func (s server) early() bool {
+	if s.source == nil {
+		return false
+	}
+	l := s.source.Tools().List
+	return l != nil && l.Early
+}
+
+// capability is the entry for a tool of that server, when it is listed and
+// granted at this moment.
+func (v *View) capability(name string, b binding) (Capability, bool) {
+	s, ok := v.servers[b.server]
+	if !ok || !v.grants.Tool(b.server, b.tool) {
+		return Capability{}, false
+	}
+	tool, ok := s.list().Tool(b.tool)
+	if !ok {
+		return Capability{}, false
+	}
+	c := Capability{Name: name, Provider: s.provider, Server: b.server, Tool: tool, Availability: Unreachable, source: s.source}
+	if state := s.state(); state == Ready || state == Connecting && s.early() {
+		c.Availability = Available
+	}
+	return c, true
+}
+
+// Catalog is everything that the caller may see at this moment, by name.
+func (v *View) Catalog() []Capability {
+	list := make([]Capability, 0, len(v.names.meaning))
+	for name, b := range v.names.meaning {
+		if c, ok := v.capability(name, b); ok {
+			list = append(list, c)
+		}
+	}
+	slices.SortFunc(list, func(a, b Capability) int { return cmp.Compare(a.Name, b.Name) })
+	return list
+}
+
+// Pending names the granted servers that are connecting, sorted.
+func (v *View) Pending() []string {
+	var list []string
+	for name, s := range v.servers {
+		if v.pending(name, s) {
+			list = append(list, name)
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// pending reports a granted server whose first list is still to come, as the
+// desk knows it: a list that the desk has not yet named is not there yet.
+func (v *View) pending(name string, s server) bool {
+	return s.source != nil && !s.settled && v.grants.Server(name)
+}
+
+// Unsettled reports that a search should wait: a granted server is connecting
+// and nothing of it is listed from its declaration.
+func (v *View) Unsettled() bool {
+	for name, s := range v.servers {
+		if v.pending(name, s) && !s.early() {
+			return true
+		}
+	}
+	return false
+}
+
+// Unavailable is a provider of which nothing can be listed, and why.
+type Unavailable struct {
+	Provider string
+	Error    string
+}
+
+// Unavailable lists the granted servers that failed or went before they listed
+// anything, sorted by server.
+func (v *View) Unavailable() []Unavailable {
+	var list []Unavailable
+	for _, name := range slices.Sorted(maps.Keys(v.servers)) {
+		s := v.servers[name]
+		if !v.grants.Server(name) || v.pending(name, s) || s.list() != nil {
+			continue
+		}
+		why := "is not connected"
+		if s.source != nil {
+			if t := s.source.Tools(); t.State == Failed && t.Reason != "" {
+				why = "failed: " + t.Reason
+			}
+		}
+		list = append(list, Unavailable{Provider: s.provider, Error: name + " " + why})
+	}
+	return list
+}
