@@ -1,0 +1,216 @@
+package jsonrpc
+
+import (
+	"bytes"
+	"fmt"
+)
+
+// MaxMembers is how many members an envelope may have. JSON-RPC defines six; the
+// bound keeps the search for repeated ones cheap.
+const MaxMembers = 64
+
+// Scan reads the envelope of one frame in one pass. The Frame is filled as far as
+// it is known also beside a Fault, so that what is refused can be counted by method
+// and size. The order of the checks is the contract's:
+//
+//  1. JSON text, at most MaxDepth deep, else ParseError with id null;
+//  2. an object without repeated members, else InvalidRequest with id null: a batch
+//     is refused, and so is a member that is spelled twice in different escapes;
+//  3. no id: a notification. Whatever else is wrong with it is silent. The id null
+//     is an id;
+//  4. an id that is no string, integer or null (1.0 and 1e3 are no integers):
+//     InvalidRequest with id null;
+//  5. ScanLimit's bound on requests and notifications;
+//  6. no method, but result or error: a response;
+//  7. no method, or no jsonrpc: InvalidRequest with id null;
+//  8. another version than 2.0: InvalidRequest with the frame's id.
+//
+// The frame's total size is bounded by whoever read it.
+func Scan(b []byte) (Frame, *Fault) { return ScanLimit(b, 0) }
+
+// ScanLimit is Scan with step 5: a frame with a method that is longer than limit
+// bytes is refused with Overload and its own id; 0 is no limit. Responses are not
+// bounded by it.
+func ScanLimit(b []byte, limit int) (Frame, *Fault) {
+	f := Frame{Size: len(b)}
+	e, bad := readEnvelope(b)
+	if bad != nil {
+		return f, bad
+	}
+	f.Params = e.at(params)
+	if m := e.at(method); m != nil {
+		f.Method, f.HasMethod = String(m)
+	}
+	if v := e.at(jsonrpc); v != nil {
+		f.Version, _ = String(v)
+	}
+	if raw := e.at(id); raw == nil {
+		f.Kind = Notification
+	} else if isInteger(raw) || raw[0] == '"' || IsNull(raw) {
+		f.ID = ID{string(raw)}
+	} else {
+		return f, invalid("the id must be a string, an integer or null", NullID())
+	}
+	if f.HasMethod {
+		if f.Kind != Notification {
+			f.Kind = Request
+		}
+		return f, checkCall(&f, limit)
+	}
+	if e.at(method) == nil && f.Kind != Notification && (e.at(result) != nil || e.at(errorMember) != nil) {
+		f.Kind = Response
+		f.Result, f.Error = e.at(result), e.at(errorMember)
+		switch {
+		case f.Result == nil || f.Error == nil:
+		case IsNull(f.Error):
+			f.Error = nil // "error": null beside a result is an older way to say none
+		default:
+			f.Result = nil
+		}
+		return f, checkResponse(&f)
+	}
+	return f, &Fault{Code: InvalidRequest, Message: "not a request object: it has no method", ID: NullID(), Kind: f.Kind}
+}
+
+func checkCall(f *Frame, limit int) *Fault {
+	fault := &Fault{Code: InvalidRequest, ID: f.ID, Kind: f.Kind}
+	switch {
+	case len(f.ID.raw) > MaxIDBytes:
+		fault.Message = fmt.Sprintf("the id has %d bytes, more than %d", len(f.ID.raw), MaxIDBytes)
+	case limit > 0 && f.Size > limit:
+		fault.Code, fault.Size, fault.Limit = Overload, f.Size, limit
+		fault.Message = fmt.Sprintf("the frame of %s has %d bytes, more than %d", Show(f.Method), f.Size, limit)
+	case f.Version == "2.0":
+		return nil
+	case f.Version == "":
+		fault.ID = NullID()
+		fault.Message = `not a request object: it has no "jsonrpc": "2.0"`
+	default:
+		fault.Message = fmt.Sprintf(`jsonrpc must be "2.0", not %s`, Show(f.Version))
+	}
+	return fault
+}
+
+// checkResponse refuses an answer whose id can be none of ours, which are integers.
+// One with the id null is the peer's complaint about a frame that it could not
+// read; to answer that would start a quarrel without end.
+func checkResponse(f *Frame) *Fault {
+	if _, ok := f.ID.Int(); ok || f.ID.IsNull() {
+		return nil
+	}
+	return &Fault{Code: InvalidRequest, Message: "an answer to a request that was never sent", ID: NullID(), Kind: Request}
+}
+
+func invalid(message string, id ID) *Fault {
+	return &Fault{Code: InvalidRequest, Message: message, ID: id, Kind: Request}
+}
+
+func notJSON(v verdict) *Fault {
+	message := "the frame is not JSON"
+	if v == tooDeep {
+		message = fmt.Sprintf("the frame nests deeper than %d", MaxDepth)
+	}
+	return &Fault{Code: CodeParse, Message: message, ID: NullID(), Kind: Request}
+}
+
+// The members of an envelope that have a meaning.
+const (
+	jsonrpc = iota
+	id
+	method
+	params
+	result
+	errorMember
+	known
+)
+
+var memberNames = [known]string{"jsonrpc", "id", "method", "params", "result", "error"}
+
+// A span is a range of the frame's bytes; the zero span is an absent member.
+type span struct{ from, to int }
+
+type envelope struct {
+	text    []byte
+	members [known]span
+}
+
+func (e *envelope) at(member int) []byte {
+	s := e.members[member]
+	if s.to == 0 {
+		return nil
+	}
+	return e.text[s.from:s.to:s.to]
+}
+
+// readEnvelope walks the whole text once. What is wrong with the envelope is only
+// told when the rest was found to be JSON, because that is the earlier check.
+func readEnvelope(b []byte) (e envelope, bad *Fault) {
+	e.text = b
+	i := skipSpace(b, 0)
+	if i >= len(b) || b[i] != '{' {
+		return e, notAnObject(b)
+	}
+	var names [MaxMembers]span
+	n, repeated := 0, []byte(nil)
+	i = skipSpace(b, i+1)
+	if i < len(b) && b[i] == '}' {
+		i++
+	} else {
+		for {
+			from := i
+			nameEnd, value, v := skipName(b, i)
+			if v != wellFormed {
+				return e, notJSON(v)
+			}
+			if i, v = skipValue(b, value, 1); v != wellFormed {
+				return e, notJSON(v)
+			}
+			name := b[from:nameEnd]
+			for k := 0; k < n && k < MaxMembers && repeated == nil; k++ {
+				if sameName(b[names[k].from:names[k].to], name) {
+					repeated = name
+				}
+			}
+			if n < MaxMembers {
+				names[n] = span{from, nameEnd}
+			}
+			n++
+			for k, known := range memberNames {
+				if named(name, known) {
+					e.members[k] = span{value, i}
+				}
+			}
+			i = skipSpace(b, i)
+			if i < len(b) && b[i] == ',' {
+				i = skipSpace(b, i+1)
+				continue
+			}
+			if i < len(b) && b[i] == '}' {
+				i++
+				break
+			}
+			return e, notJSON(malformed)
+		}
+	}
+	if skipSpace(b, i) != len(b) {
+		return e, notJSON(malformed)
+	}
+	switch {
+	case repeated != nil:
+		return e, invalid("the member "+Show(string(bytes.Trim(repeated, `"`)))+" stands twice", NullID())
+	case n > MaxMembers:
+		return e, invalid(fmt.Sprintf("the envelope has %d members, more than %d", n, MaxMembers), NullID())
+	}
+	return e, nil
+}
+
+func notAnObject(b []byte) *Fault {
+	text, v := onlyValue(b)
+	if v != wellFormed {
+		return notJSON(v)
+	}
+	if text[0] == '[' {
+		return invalid("batches are not supported: send one message a frame", NullID())
+	}
+	return invalid("not a request object", NullID())
+}
