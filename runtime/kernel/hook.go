@@ -1,0 +1,80 @@
+package kernel
+
+import (
+	"context"
+	"time"
+)
+
+// runHook runs the Stop hook, or goes on without one. Under the kernel's lock.
+func (k *Kernel) runHook(c *cell) {
+	s, ok := c.beh.(Stopper)
+	if !ok || !c.life.began {
+		c.life.hookDone = true
+		k.advance(c)
+		return
+	}
+	k.scheduler.Go(c.slot.spec.Kind, func() {
+		defer k.hookOver(c) // also after a Goexit
+		c.mb.setDoing("Stop")
+		if err := c.guard(func() error { s.Stop(&c.view, c.cause()); return nil }); err != nil {
+			k.log.Error("stop hook panicked", "actor", c.path, "gen", c.gen, "cause", Escape(err.Error(), 300))
+		}
+	})
+}
+
+func (k *Kernel) hookOver(c *cell) {
+	c.mb.setDoing("")
+	k.mu.Lock()
+	defer k.unlock()
+	c.life.hookDone = true
+	k.advance(c)
+	k.unstick(c)
+}
+
+// goroutine is one that a generation owns.
+type goroutine struct {
+	name  string
+	since time.Time
+}
+
+// own runs f on a goroutine of this generation.
+func (c *cell) own(name string, f func(ctx context.Context) Msg) {
+	k := c.k
+	g := &goroutine{name: name, since: k.clock.Now()}
+	k.mu.Lock()
+	if c.life.phase >= exited || c.life.abandoned {
+		k.unlock()
+		c.refuse("abandoned")
+		return
+	}
+	if c.life.goroutines == nil {
+		c.life.goroutines = map[*goroutine]struct{}{}
+	}
+	c.life.goroutines[g] = struct{}{}
+	k.unlock()
+	k.scheduler.Go(c.slot.spec.Kind, func() {
+		returned := false
+		var m Msg
+		defer func() {
+			if !returned {
+				c.crash(ErrGoexit)
+			}
+			k.goroutineOver(c, g)
+		}()
+		err := c.guard(func() error { m = f(c.ctx); return nil })
+		returned = true
+		if err != nil {
+			c.crash(err)
+		} else if m != nil && !c.mb.put(&c.mb.data, item{msg: m, kind: free}) {
+			freeLeases(m)
+		}
+	})
+}
+
+func (k *Kernel) goroutineOver(c *cell, g *goroutine) {
+	k.mu.Lock()
+	defer k.unlock()
+	delete(c.life.goroutines, g)
+	k.advance(c)
+	k.unstick(c)
+}

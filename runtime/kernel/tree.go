@@ -1,0 +1,172 @@
+package kernel
+
+import (
+	"cmp"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"time"
+)
+
+// Node is one actor as data.
+type Node struct {
+	Path, Name, Kind string
+	Gen              uint64
+	State            string // starting, running, stopping or abandoned
+	Since            time.Time
+	Queue            QueueStat
+	Account          AccountStat
+	Doing            *Doing
+	Owes             []Owed
+	Refused          map[string]int64
+	Restarts         int
+	Attrs            map[string]any
+	Children         []Node
+}
+
+// QueueStat is what waits in a mailbox, both lanes.
+type QueueStat struct {
+	N      int
+	Bytes  int64
+	Oldest time.Time // zero when nothing waits
+}
+
+// AccountStat is the account that an actor's mailbox is charged to.
+type AccountStat struct {
+	Used, Limit int64
+	Scope       string
+}
+
+// Doing is the turn or hook that runs now: the type of the message, or Start, or Stop.
+type Doing struct {
+	Type  string
+	Since time.Time
+}
+
+// Owed is an obligation in the book, or a goroutine that is still awaited.
+type Owed struct {
+	Name  string
+	Since time.Time
+}
+
+// Tree is the whole tree as it is now, from any goroutine and without a turn of any actor. It locks one actor at a time: what
+// moves while it is read may show in both places or in none. The zero Node: there is no root, or it has ended.
+func (k *Kernel) Tree() Node {
+	k.mu.Lock()
+	c := k.root
+	gone := c == nil || c.life.phase == settled && !k.stuck(c) && len(c.life.left) == 0
+	k.mu.Unlock()
+	if gone {
+		return Node{}
+	}
+	return k.node(c)
+}
+
+func (k *Kernel) node(c *cell) Node {
+	n := Node{Path: c.path, Name: c.slot.spec.Name, Kind: c.slot.spec.Kind, Gen: c.gen}
+	k.mu.Lock()
+	l := &c.life
+	n.State, n.Since, n.Restarts = k.state(c), l.since, c.slot.restarts
+	for o := l.book.first; o != nil; o = o.next {
+		n.Owes = append(n.Owes, Owed{o.name, o.since})
+	}
+	kids := append(k.kidsInOrder(c), l.left...)
+	k.mu.Unlock()
+	n.Queue, n.Doing = c.mb.stat()
+	n.Account = AccountStat{c.acct.Used(), c.acct.Limit(), c.acct.Scope()}
+	c.mu.Lock()
+	n.Attrs, n.Refused = maps.Clone(c.attrs), maps.Clone(c.refused)
+	c.mu.Unlock()
+	for _, kid := range kids {
+		n.Children = append(n.Children, k.node(kid))
+	}
+	return n
+}
+
+// state names the phase. Under the lock.
+func (k *Kernel) state(c *cell) string {
+	l := &c.life
+	switch {
+	case l.abandoned, l.phase == settled:
+		return "abandoned"
+	case l.phase >= stopping:
+		return "stopping"
+	case l.phase == running:
+		return "running"
+	default:
+		return "starting"
+	}
+}
+
+func (m *mailbox) stat() (QueueStat, *Doing) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	q := QueueStat{N: m.control.n + m.data.n, Bytes: m.bytes + m.reserve}
+	for _, lane := range []*ring{&m.control, &m.data} {
+		if it := lane.first(); it != nil && (q.Oldest.IsZero() || it.at.Before(q.Oldest)) {
+			q.Oldest = it.at
+		}
+	}
+	var d *Doing
+	switch {
+	case m.doing != "":
+		d = &Doing{m.doing, m.since}
+	case !m.since.IsZero():
+		d = &Doing{fmt.Sprintf("%T", m.current.msg), m.since}
+		if c := m.current.kind; c == told || c == signaled {
+			q.Bytes -= m.current.cost // the turn's, not the queue's
+		}
+	}
+	return q, d
+}
+
+// setDoing shows a hook as what the cell does.
+func (m *mailbox) setDoing(what string) {
+	m.mu.Lock()
+	m.doing, m.since = what, time.Time{}
+	if what != "" {
+		m.since = m.c.k.clock.Now()
+	}
+	m.mu.Unlock()
+}
+
+func (c *cell) attr(key string, v any) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if v == nil {
+		delete(c.attrs, key)
+		return
+	}
+	if c.attrs == nil {
+		c.attrs = map[string]any{}
+	}
+	c.attrs[key] = shown(v)
+}
+
+func (c *cell) refuse(scope string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.refused == nil {
+		c.refused = map[string]int64{}
+	}
+	c.refused[scope]++
+}
+
+func (c *cell) log() *slog.Logger {
+	if l := c.logger.Load(); l != nil {
+		return l
+	}
+	l := c.k.log.With("actor", c.path, "gen", c.gen)
+	c.logger.Store(l)
+	return l
+}
+
+func compare(a, b uint64) int { return cmp.Compare(a, b) }
+
+func sortedKeys[V any](m map[uint64]V) []uint64 { return slices.Sorted(maps.Keys(m)) }
+
+// cellsInOrder sorts, because what follows from a map's order could not be replayed.
+func cellsInOrder[V any](m map[*cell]V) []*cell {
+	return slices.SortedFunc(maps.Keys(m), func(a, b *cell) int { return compare(a.gen, b.gen) })
+}
