@@ -9,7 +9,7 @@ import (
 
 // Secrets are the keys as they have to be presented, read from their files.
 type Secrets struct {
-	ACP   []NamedKey // acp.auth_key as "default", then acp.keys; empty = /acp is keyless
+	ACP   []NamedKey // acp.auth_key without a name, then acp.keys with theirs; empty = /acp is keyless
 	MCP   string     // mcp.auth_key_file
 	Debug string     // debug.auth_key
 }
@@ -27,11 +27,11 @@ func (l *Loaded) readSecrets(readFile func(string) ([]byte, error)) (Secrets, er
 		return out, err
 	}
 	if key != "" {
-		out.ACP = append(out.ACP, NamedKey{"default", key})
+		out.ACP = append(out.ACP, NamedKey{"", key})
 	}
 	at := l.Origin("acp.keys")
 	seen := map[string]string{key: "acp.auth_key"}
-	names := map[string]bool{"default": true}
+	names := map[string]bool{}
 	for i, k := range l.ACP.Keys {
 		path := fmt.Sprintf("acp.keys[%d]", i)
 		l.Origins[path+".key"], l.Origins[path+".key_file"] = l.originOr(path+".key", at), l.originOr(path+".key_file", at)
@@ -42,7 +42,7 @@ func (l *Loaded) readSecrets(readFile func(string) ([]byte, error)) (Secrets, er
 		case key == "":
 			return out, &Error{At: l.originOr(path+".name", at), Key: path, Problem: "has neither key nor key_file", Allowed: "one of the two"}
 		case names[k.Name]:
-			return out, &Error{At: l.originOr(path+".name", at), Key: path + ".name", Problem: quote(k.Name) + " is taken", Allowed: `each name once, and not "default", which is acp.auth_key`}
+			return out, &Error{At: l.originOr(path+".name", at), Key: path + ".name", Problem: quote(k.Name) + " is taken", Allowed: "each name once, since sessions belong to it"}
 		case seen[key] != "":
 			return out, &Error{At: l.originOr(path+".name", at), Key: path, Problem: "is the same key as " + seen[key], Allowed: "a key of its own, since sessions belong to keys"}
 		}

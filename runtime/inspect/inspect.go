@@ -1,0 +1,113 @@
+package inspect
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"net/http"
+	"net/http/pprof"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/acpod/acpod/runtime/kernel"
+)
+
+// Figure is one number of the pod as a whole, shown in the tree's `pod` object under Name and as the gauge acpod_pod_<Name>.
+type Figure struct {
+	Name  string // lower case with underscores; a word of the code
+	Value int64
+}
+
+// Options of an inspector. Tree is needed, the rest may be zero.
+type Options struct {
+	// Tree takes a snapshot; it is called on the goroutine of each request and must not need a turn of any actor.
+	Tree func() kernel.Node
+	// Figures are the pod's own numbers for that snapshot.
+	Figures func(root kernel.Node) []Figure
+	// AuthKey is the bearer token that everything but the page's files asks for; empty = none.
+	AuthKey string
+	// Version is a label of acpod_build_info.
+	Version string
+	// Now is the kernel's clock; nil = time.Now.
+	Now func() time.Time
+}
+
+// Inspector serves one kernel. Its methods are safe from any goroutine.
+type Inspector struct {
+	opts   Options
+	key    [sha256.Size]byte
+	events *events
+	meters *meters
+}
+
+// New prepares an inspector; it starts nothing.
+func New(o Options) *Inspector {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Figures == nil {
+		o.Figures = func(kernel.Node) []Figure { return nil }
+	}
+	i := &Inspector{opts: o, key: sha256.Sum256([]byte(o.AuthKey)), events: newEvents()}
+	i.meters = newMeters(i)
+	return i
+}
+
+// Exited takes one end of a generation: it is made for kernel.Options.OnExit. It never blocks.
+func (i *Inspector) Exited(e kernel.Exit) {
+	i.events.add(i.opts.Now(), e)
+	i.meters.exited(e)
+}
+
+// Close ends all streams of events, so that a server that serves them can shut down. Later ones end at once.
+func (i *Inspector) Close() { i.events.close() }
+
+// Registry is where further metrics of the process may be registered.
+func (i *Inspector) Registry() *prometheus.Registry { return i.meters.registry }
+
+// Handler serves everything.
+func (i *Inspector) Handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("GET /{$}", http.RedirectHandler("/debug/", http.StatusFound))
+	mux.Handle("GET /debug/{$}", pageFile("index.html"))
+	mux.Handle("GET /debug/page.js", pageFile("page.js"))
+	mux.Handle("GET /debug/page.css", pageFile("page.css"))
+	mux.Handle("GET /debug/tree", i.keyed(http.HandlerFunc(i.serveTree)))
+	mux.Handle("GET /debug/tree/{path...}", i.keyed(http.HandlerFunc(i.serveTree)))
+	mux.Handle("GET /debug/events", i.keyed(http.HandlerFunc(i.serveEvents)))
+	mux.Handle("GET /metrics", i.keyed(promhttp.HandlerFor(i.meters.registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4, Timeout: 30 * time.Second})))
+	mux.Handle("/debug/pprof/", i.keyed(http.HandlerFunc(pprof.Index)))
+	mux.Handle("/debug/pprof/cmdline", i.keyed(http.HandlerFunc(pprof.Cmdline)))
+	mux.Handle("/debug/pprof/profile", i.keyed(http.HandlerFunc(pprof.Profile)))
+	mux.Handle("/debug/pprof/symbol", i.keyed(http.HandlerFunc(pprof.Symbol)))
+	mux.Handle("/debug/pprof/trace", i.keyed(http.HandlerFunc(pprof.Trace)))
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		w.Header().Set("Cache-Control", "no-store")
+		mux.ServeHTTP(w, r)
+	})
+}
+
+// keyed asks for the bearer token when there is one.
+func (i *Inspector) keyed(next http.Handler) http.Handler {
+	if i.opts.AuthKey == "" {
+		return next
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		lines := r.Header["Authorization"]
+		ok := false
+		if len(lines) == 1 {
+			scheme, token, _ := strings.Cut(lines[0], " ")
+			given := sha256.Sum256([]byte(strings.TrimSpace(token)))
+			ok = strings.EqualFold(scheme, "Bearer") && subtle.ConstantTimeCompare(given[:], i.key[:]) == 1
+		}
+		if !ok {
+			w.Header().Set("WWW-Authenticate", "Bearer")
+			http.Error(w, "send debug.auth_key as Authorization: Bearer", http.StatusUnauthorized)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
