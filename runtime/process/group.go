@@ -108,8 +108,8 @@ func (g Group) ours() bool {
 	return found
 }
 
-// signal sends to all members; that nobody is left is no error.
-func signal(pgid int, sig syscall.Signal) {
+// signalGroup sends to all members; that nobody is left is no error.
+func signalGroup(pgid int, sig syscall.Signal) {
 	if pgid > 1 { // 0 would be our own group, -1 everybody
 		_ = syscall.Kill(-pgid, sig)
 	}
@@ -133,7 +133,7 @@ func endGroups(groups []Group, grace time.Duration) []Group {
 	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
 		left = living(left)
 		for _, g := range left {
-			signal(g.PGID, sig)
+			signalGroup(g.PGID, sig)
 		}
 		deadline := time.Now().Add(grace)
 		for pause := time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {

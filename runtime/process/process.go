@@ -143,7 +143,7 @@ func (p *Process) climb(since time.Time, reason string) {
 			continue
 		}
 		report.Step = rung.step
-		signal(p.group.PGID, rung.sig)
+		signalGroup(p.group.PGID, rung.sig)
 		p.until(rung.wait, rung.step != StepKill)
 	}
 	report.Alive = p.remains()

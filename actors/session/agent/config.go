@@ -26,9 +26,19 @@ type Config struct {
 	StopGrace    time.Duration // each of the two waits of a stop: for the end of stdin, and for TERM
 	StdinTimeout time.Duration // how long the process may read nothing while something waits for it
 
+	Secrets  []string          // replaced wherever stderr is shown: the session's token
 	Version  string            // of this pod, told to the agent as clientInfo.version; empty = "dev"
 	Guardian *process.Guardian // nil = none
 	Log      *slog.Logger      // stderr lines, and what was skipped; nil = the actor's own logger
+}
+
+// process is the child's side of it.
+func (c Config) process() process.Spec {
+	return process.Spec{
+		Argv: c.Command, Dir: c.Dir, Env: c.Env,
+		EOFGrace: c.StopGrace, TermGrace: c.StopGrace, StdinTimeout: c.StdinTimeout,
+		Log: c.Log, Secrets: c.Secrets, Guardian: c.Guardian,
+	}
 }
 
 func (c Config) withDefaults() Config {

@@ -1,11 +1,18 @@
 package agent
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"syscall"
 	"time"
 )
+
+// ErrNotReady answers a request that came before Ready.
+var ErrNotReady = errors.New("the agent has not finished its handshake; wait until it is ready")
+
+// tailBytes bounds what an error shows of stderr.
+const tailBytes = 1 << 10
 
 // Exited is the cause of an agent whose process ended by itself, and the answer of every request that was open.
 type Exited struct {

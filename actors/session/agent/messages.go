@@ -7,23 +7,24 @@ import (
 	"github.com/acpod/acpod/runtime/kernel"
 )
 
-// Request asks the agent; sent by the owner with c.Request. The answer is Reply with its lease, or an error:
-// *jsonrpc.Error (the agent's own, as it came), *LineTooLong (its response was over Config.LineBytes),
-// *kernel.Overloaded (no room in the account or in the queue of stdin), *Exited or *StartError (the process ended).
+// Request asks the agent; sent by the owner with c.Request, after Ready. The answer is Reply with its lease, or an
+// error: *jsonrpc.Error (the agent's own, as it came; over 64 KiB without its data), *LineTooLong (its response was
+// over Config.LineBytes), *kernel.Overloaded (no room in the account or in the queue of stdin), ErrNotReady,
+// *Exited or *StartError (the process ended), or the cause with which the owner stopped the actor.
 // A cancel of the ticket only forgets the request: its response is dropped when it comes. To tell the agent,
 // send a Notify.
 type Request struct {
 	Method string
 	Params []byte        // raw JSON; nil = no member params
-	Held   *kernel.Lease // pays for Params; nil = the mailbox pays by Size
+	Held   *kernel.Lease // pays for Params until they are written; nil = the account pays
 }
 
 // Reply is the answer of a Request: the raw result, a range of the agent's line. The lease of the answer pays for
 // the whole line.
 type Reply struct{ Result []byte }
 
-// Notify sends a notification to the agent: session/cancel, $/cancel_request. It is dropped and counted when the
-// queue of stdin is full.
+// Notify sends a notification to the agent: session/cancel, $/cancel_request. A short one has a reserve of its own
+// where the account is full; it is dropped and counted when the queue of stdin is full.
 type Notify struct {
 	Method string
 	Params []byte
@@ -73,8 +74,9 @@ type Info struct {
 
 // Ready tells the owner that the handshake is done, in wire order: requests may follow now.
 type Ready struct {
-	Info *Info
-	PID  int
+	Info    *Info
+	PID     int
+	Credits *Credits // of this process: Open at a cancel, the loss of the client, a stop
 }
 
 // Update is one session/update of the agent. The receiver owns Held (the lease of the line) and Credit: both are
@@ -109,12 +111,3 @@ func (m Called) Lease() *kernel.Lease { return m.Held }
 
 // Lease implements kernel.Leased.
 func (m Noted) Lease() *kernel.Lease { return m.Held }
-
-// OpenCredits opens the credits of the agent (sent by the owner with Signal): from now on its reader waits for no
-// Credit any more. Close true shuts them again, for the next turn or client.
-type OpenCredits struct{ Close bool }
-
-// Stats are the counters of one process, shown in the tree as attributes of the actor.
-type Stats struct {
-	Lines, Junk, TooLong, Unknown, Duplicates, NotUTF8 int64
-}
