@@ -65,7 +65,9 @@ func TestExactlyTheGrantedToolsAreSeen(t *testing.T) {
 		}
 	}
 	check("after the list")
-	server.snapshot(func() { server.tools = tools(granted + " katashiro.secret katashiro.cookies katashiro.more katashiro.most") })
+	server.snapshot(func() {
+		server.tools = tools(granted + " katashiro.secret katashiro.cookies katashiro.more katashiro.most")
+	})
 	e.notify("mcp/message", object{"connectionId": server.connected[0], "method": "notifications/tools/list_changed"})
 	state := e.state(session, "katashiro", "ready")
 	e.await("the late list", func() bool {
@@ -149,7 +151,9 @@ func TestServersOfOneSessionWithTheSameToolAreBothReached(t *testing.T) {
 		t.Fatalf("the search shows %v", names)
 	}
 	for _, server := range []*mcpServer{one, two} {
-		server.run = func(string, json.RawMessage) (any, *rpcError, bool) { return textResult("from " + server.name), nil, false }
+		server.run = func(string, json.RawMessage) (any, *rpcError, bool) {
+			return textResult("from " + server.name), nil, false
+		}
 	}
 	reached := map[string]string{}
 	for _, name := range append(names, "other.click", "another.click") {

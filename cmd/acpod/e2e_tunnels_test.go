@@ -167,7 +167,9 @@ func TestASessionOpensWhileItsServerIsSilent(t *testing.T) {
 	p := startPod(t, baseConfig)
 	e := dial(t, p)
 	server := newServer("katashiro", genA, "katashiro.click")
-	server.handshake = func(method string, _ json.RawMessage) (any, *rpcError, bool, bool) { return nil, nil, true, method == "mcp/connect" }
+	server.handshake = func(method string, _ json.RawMessage) (any, *rpcError, bool, bool) {
+		return nil, nil, true, method == "mcp/connect"
+	}
 	e.hello()
 	session := e.newSession(server) // the demo agent lists its tools during session/new
 	e.says(session, "hello", "echo: hello\n")
