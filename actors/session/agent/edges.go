@@ -26,7 +26,9 @@ type edges struct {
 
 type edge struct{ head, tail []byte }
 
-func newEdges(r io.Reader, above int) *edges { return &edges{r: r, above: above, kept: map[int64]edge{}} }
+func newEdges(r io.Reader, above int) *edges {
+	return &edges{r: r, above: above, kept: map[int64]edge{}}
+}
 
 // Read passes on.
 func (e *edges) Read(p []byte) (int, error) {

@@ -9,9 +9,6 @@ import (
 	"github.com/acpod/acpod/runtime/process"
 )
 
-// learnLine is the longest line that is looked at while learning; what an agent says of itself is a few KiB.
-const learnLine = 1 << 20
-
 // Learn runs the agent once for what it says of itself in initialize, and ends it. It blocks for at most
 // cfg.StartTimeout and the time of a stop; when ctx ends it returns its cause, after the process was ended. Errors
 // are *StartError.
@@ -31,17 +28,21 @@ func Learn(ctx context.Context, cfg Config) (*Info, error) {
 	if err != nil {
 		return nil, fail(nil, err)
 	}
-	frame := jsonrpc.AppendRequest(nil, jsonrpc.IntID(initializeID), "initialize", initializeParams(cfg.Version))
-	_ = proc.Send(append(frame, '\n'), nil)
+	_ = proc.Send(initialize(cfg.Version), nil)
 
 	type outcome struct {
 		info *Info
 		err  error
 	}
-	said := make(chan outcome, 1) // its reader ends with the process, which is stopped below
-	go func() {
-		info, err := readInfo(proc.Stdout())
+	said := make(chan outcome, 1)
+	drained := make(chan struct{})
+	go func() { // ends with the process, and is waited for below
+		defer close(drained)
+		out := proc.Stdout()
+		defer func() { _ = out.Close() }()
+		info, err := readInfo(out)
 		said <- outcome{info, err}
+		_, _ = io.Copy(io.Discard, out) // it may have more to say before it ends
 	}()
 	timeout, cancel := context.WithTimeoutCause(ctx, cfg.StartTimeout, errTimeout)
 	defer cancel()
@@ -52,6 +53,7 @@ func Learn(ctx context.Context, cfg Config) (*Info, error) {
 		got.err = context.Cause(timeout)
 	}
 	report, _ := proc.Stop(context.WithoutCancel(ctx))
+	<-drained
 	switch {
 	case got.err == nil:
 		return got.info, nil
@@ -68,9 +70,8 @@ func Learn(ctx context.Context, cfg Config) (*Info, error) {
 var errTimeout = errors.New("timeout")
 
 // readInfo reads until the answer to initialize.
-func readInfo(out io.ReadCloser) (*Info, error) {
-	defer func() { _ = out.Close() }()
-	lines := jsonrpc.NewLineReader(out, learnLine)
+func readInfo(out io.Reader) (*Info, error) {
+	lines := jsonrpc.NewLineReader(out, maxInfo)
 	for {
 		line, err := lines.Next()
 		if _, long := errors.AsType[*jsonrpc.LineTooLong](err); long {

@@ -1,8 +1,7 @@
 package agent
 
 import (
-	"encoding/json/jsontext"
-
+	"github.com/acpod/acpod/protocol/acp"
 	"github.com/acpod/acpod/protocol/jsonrpc"
 	"github.com/acpod/acpod/runtime/kernel"
 )
@@ -58,19 +57,8 @@ func (m Notify) Lease() *kernel.Lease { return m.Held }
 // Lease implements kernel.Leased.
 func (m Respond) Lease() *kernel.Lease { return m.Held }
 
-// Info is what the agent said of itself in the answer of initialize. Nothing in it is trusted; names are shown
-// escaped. The capabilities are raw objects, nil when absent or null.
-type Info struct {
-	Raw                 []byte // the whole result, own memory
-	ProtocolVersion     int
-	Name, Title         string // agentInfo
-	Version             string
-	LoadSession         bool
-	PromptCapabilities  jsontext.Value // {image, audio, embeddedContext}
-	McpCapabilities     jsontext.Value // {http, sse, acp}
-	SessionCapabilities jsontext.Value // {list, delete, resume, close, fork, …}; a marker is an object
-	AuthMethods         jsontext.Value // an array
-}
+// Info is what the agent said of itself in the answer of initialize, in memory of its own. It is a peer's text.
+type Info = acp.AgentInfo
 
 // Ready tells the owner that the handshake is done, in wire order: requests may follow now.
 type Ready struct {

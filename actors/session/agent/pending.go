@@ -27,9 +27,6 @@ type pending struct {
 	ended     error
 }
 
-// initializeID is our first request, which no question stands for.
-const initializeID = 1
-
 func newPending() *pending {
 	return &pending{
 		last:   initializeID,

@@ -8,6 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/acpod/acpod/protocol/acp"
 	"github.com/acpod/acpod/protocol/jsonrpc"
 	"github.com/acpod/acpod/runtime/kernel"
 	"golang.org/x/time/rate"
@@ -121,7 +122,7 @@ func (p *reading) line(ctx context.Context, line []byte, lease *kernel.Lease) {
 		}) && p.pending.answer(frame.ID) {
 			p.reply(jsonrpc.AppendError(nil, frame.ID, &jsonrpc.Error{Code: jsonrpc.Internal, Message: "the session is ending"}))
 		}
-	case frame.Method == "session/update":
+	case frame.Method == acp.MethodSessionUpdate:
 		credit, _ := p.credits.Take(ctx, len(line)) // none from a stop on: it does not wait then
 		if !p.tell(ctx, lease, func(l *kernel.Lease) kernel.Msg {
 			return Update{Params: frame.Params, Held: l, Credit: credit}
@@ -193,7 +194,7 @@ func (p *reading) initialized(frame jsonrpc.Frame) {
 		return
 	}
 	p.ready.Store(true)
-	_ = p.self.Tell(ready{info.Name, info.Version})
+	_ = p.self.Tell(ready{info.Name, info.Build})
 	if err := p.owner.Tell(Ready{Info: info, PID: p.pid, Credits: p.credits}); err != nil {
 		p.self.CountRefusal(ScopeLost)
 	}

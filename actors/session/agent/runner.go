@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/acpod/acpod/protocol/jsonrpc"
 	"github.com/acpod/acpod/runtime/kernel"
 	"github.com/acpod/acpod/runtime/process"
 )
@@ -96,8 +95,7 @@ func (r *runner) spawn(ctx context.Context) (*process.Process, error) {
 	}
 	r.proc = proc
 	_ = r.self.Tell(spawned{proc.PID()})
-	frame := jsonrpc.AppendRequest(nil, jsonrpc.IntID(initializeID), "initialize", initializeParams(r.cfg.Version))
-	_ = proc.Send(append(frame, '\n'), nil) // the queue is empty; a process that ended already says so itself
+	_ = proc.Send(initialize(r.cfg.Version), nil) // the queue is empty; a process that ended already says so itself
 	return proc, nil
 }
 
