@@ -95,7 +95,7 @@ func (c *cell) request(to *cell, msg Msg) (Ticket, error) {
 	}
 	c.mb.asks[q.id] = q // before the question can be answered
 	c.mb.mu.Unlock()
-	if err := to.mb.ask(msg, q, c.acct); err != nil {
+	if err := to.mb.ask(msg, q, c); err != nil {
 		c.mb.mu.Lock()
 		delete(c.mb.asks, q.id)
 		c.mb.mu.Unlock()

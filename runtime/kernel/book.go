@@ -113,7 +113,6 @@ func (k *Kernel) pay(o *Obligation, cause error) {
 		}
 		b.overdue[o] = struct{}{}
 		b.running--
-		k.overdueReleases++
 		k.advance(o.c)
 	})
 	k.scheduler.Go(o.c.slot.spec.Kind, func() {

@@ -103,20 +103,28 @@ func (c *cell) take() {
 	if c.isEnding() {
 		return // ended between queue and turn
 	}
-	it := c.mb.current
+	it := &c.mb.current // nobody else writes it during the turn
 	c.question = it.q
 	if it.kind != told {
 		c.question = nil
 	}
-	err := c.guard(func() error {
-		err := c.beh.Receive(&c.view, it.msg)
-		c.handled = true
-		return err
-	})
+	err := c.receive(it.msg)
 	c.question = nil
 	if err != nil {
 		c.ended(err)
 	}
+}
+
+// receive calls the behavior, and turns its panic into an error. Goexit passes: the mailbox sees it.
+func (c *cell) receive(m Msg) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = &Crash{Value: r, Stack: debug.Stack()}
+		}
+	}()
+	err = c.beh.Receive(&c.view, m)
+	c.handled = true
+	return err
 }
 
 // start makes the behavior and lets it begin.

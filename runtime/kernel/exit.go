@@ -94,6 +94,7 @@ type end struct {
 type Exit struct {
 	Path, Name, Kind string
 	Gen              uint64
+	Parent           uint64 // the parent's generation, 0 for the root
 	Cause            error
 	Crashed          bool
 	Abandoned        bool

@@ -16,10 +16,17 @@ func (k *Kernel) runHook(c *cell) {
 	k.scheduler.Go(c.slot.spec.Kind, func() {
 		defer k.hookOver(c) // also after a Goexit
 		c.mb.setDoing("Stop")
-		if err := c.guard(func() error { s.Stop(&c.view, c.cause()); return nil }); err != nil {
+		if err := c.runStop(s); err != nil {
 			k.log.Error("stop hook panicked", "actor", c.path, "gen", c.gen, "cause", Escape(err.Error(), 300))
 		}
 	})
+}
+
+// runStop has a name of its own in the stack: a stuck hook is found by it.
+//
+//go:noinline
+func (c *cell) runStop(s Stopper) error {
+	return c.guard(func() error { s.Stop(&c.view, c.cause()); return nil })
 }
 
 func (k *Kernel) hookOver(c *cell) {

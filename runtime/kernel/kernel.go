@@ -38,12 +38,11 @@ type Kernel struct {
 	gens atomic.Uint64 // generations count in the kernel, so that an id never means two things
 	ids  atomic.Uint64 // of questions
 
-	mu              sync.Mutex // the book: lives, obligations, children, watches
-	effects         []func()   // to be run when mu is free
-	root            *cell
-	cause           error
-	orders          uint64
-	overdueReleases int
+	mu      sync.Mutex // the book: lives, obligations, children, watches
+	effects []func()   // to be run when mu is free
+	root    *cell
+	cause   error
+	orders  uint64
 }
 
 // New makes a kernel without an actor.
@@ -106,6 +105,8 @@ func (s *Spec) check() error {
 		return fmt.Errorf("spec %q has no New: say how its behavior is made", s.Name)
 	case s.Name == "" || len(s.Name) > 128 || strings.ContainsFunc(s.Name, func(r rune) bool { return r == '/' || !unicode.IsPrint(r) }):
 		return fmt.Errorf("spec name %q: use 1 to 128 printable characters without '/'", s.Name)
+	case s.Account != nil && s.Account.parent == nil:
+		return fmt.Errorf("spec %q has the root account for its own: give it a child of it", s.Name)
 	case s.Account != nil && s.Limit != 0:
 		return errors.New("spec has both Account and Limit: give one")
 	}
@@ -199,8 +200,8 @@ func (k *Kernel) follow(c *cell, d time.Duration) *cell {
 		if n.life.phase != waiting || n.isEnding() {
 			return
 		}
+		n.life.follows = c
 		k.ignite(n)
-		n.parent.mb.post(Restarted{Ref{c}, Ref{n}})
 	})
 	return n
 }

@@ -89,9 +89,13 @@ func (l *Lease) grow(by int64) error {
 
 // Release gives the bytes back.
 func (l *Lease) Release() {
-	if l == nil {
-		return
+	if l != nil {
+		l.release()
 	}
+}
+
+// release reports how many bytes it gave back: 0 after the first time.
+func (l *Lease) release() int64 {
 	l.mu.Lock()
 	a, n := l.account, l.size
 	l.account, l.size = nil, 0
@@ -99,6 +103,7 @@ func (l *Lease) Release() {
 	if a != nil {
 		a.give(n)
 	}
+	return n
 }
 
 // leaseOf finds the lease that a message brings, nil when none.

@@ -28,6 +28,7 @@ type life struct {
 	stop       func() // the engine's, once ignited
 	backoff    func() bool
 	grace      func() bool // stops the timer
+	follows    *cell       // the generation before, until this one runs
 	began      bool        // the behavior exists: Stop is due
 	over       bool        // the last turn is over
 	hook       bool        // the Stop hook was started
@@ -85,11 +86,10 @@ func (k *Kernel) retire(c *cell) {
 		return
 	}
 	if next := c.slot.current.Load(); next != c && next.parent == c.parent && !next.isEnding() { // its successor waits or runs already
-		k.later(func() { next.finish(end{cause: e2cause(c), retired: true}) })
+		cause := c.exit.Load().cause
+		k.later(func() { next.finish(end{cause: cause, retired: true}) })
 	}
 }
-
-func e2cause(c *cell) error { return c.exit.Load().cause }
 
 // started notes that the behavior exists.
 func (k *Kernel) started(c *cell) {
@@ -106,8 +106,13 @@ func (k *Kernel) started(c *cell) {
 func (k *Kernel) running(c *cell) {
 	k.mu.Lock()
 	defer k.unlock()
-	if c.life.phase == starting {
-		k.setPhase(c, running)
+	if c.life.phase != starting {
+		return
+	}
+	k.setPhase(c, running)
+	if old := c.life.follows; old != nil {
+		c.life.follows = nil // the chain of generations is not kept alive
+		c.parent.mb.post(Restarted{Ref{old}, Ref{c}})
 	}
 }
 
@@ -256,6 +261,7 @@ func (k *Kernel) exit(c *cell) {
 	x := Exit{Path: c.path, Name: c.slot.spec.Name, Kind: c.slot.spec.Kind, Gen: c.gen, Cause: e.cause, Crashed: e.crashed,
 		Abandoned: l.abandoned, Lived: lived}
 	if c.parent != nil {
+		x.Parent = c.parent.gen
 		k.supervise(c, e, now, &x)
 	} else {
 		k.cause = e.cause
@@ -299,8 +305,11 @@ func (k *Kernel) settle(c *cell) {
 		return
 	}
 	delete(p.life.kids, c.gen)
+	c.life.follows = nil
 	if k.stuck(c) || len(c.life.left) > 0 {
 		p.life.left = append(p.life.left, c)
+	} else {
+		c.beh = nil // a Ref that somebody kept does not keep the behavior's state
 	}
 	k.advance(p)
 }

@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -41,9 +42,10 @@ type mailbox struct {
 	mu            sync.Mutex
 	system        []any
 	control, data ring
-	burst         int   // control messages handled while data waited
-	reserve       int64 // bytes of the control reserve in use
-	bytes         int64 // charged for what is queued and in turn
+	burst         int          // control messages handled while data waited
+	reserve       int64        // bytes of the control reserve in use
+	answers       atomic.Int64 // bytes of the account bought for answers to come
+	bytes         int64        // charged for what is queued and in turn
 	registered    bool
 	running       bool
 	closed        bool
@@ -91,20 +93,19 @@ func (m *mailbox) Offer(msg Msg) error {
 	return nil
 }
 
-// ask admits a question. Its reserve is charged to payer, all or nothing with the message.
-func (m *mailbox) ask(msg Msg, q *Question, payer *Account) error {
+// ask admits a question. Its reserve is charged to the payer, all or nothing with the message.
+func (m *mailbox) ask(msg Msg, q *Question, payer *cell) error {
 	n := sizeOf(msg)
-	if err := payer.charge(AnswerBytes); err != nil {
+	if err := q.buy(payer); err != nil {
 		return m.refused(msg, err)
 	}
-	q.reserve.account, q.reserve.size = payer, AnswerBytes
 	err := m.admit(n)
 	if err == nil && !m.put(&m.data, item{msg: msg, q: q, kind: told, cost: n}) {
 		m.acct.give(n)
 		err = ErrStopped
 	}
 	if err != nil {
-		q.reserve.Release()
+		q.free()
 		return m.refused(msg, err)
 	}
 	return nil
@@ -156,7 +157,7 @@ func (m *mailbox) answer(q *Question, a Answer) bool {
 	if m.put(&m.data, item{msg: a, q: q, kind: prepaid}) {
 		return true
 	}
-	q.reserve.Release()
+	q.free()
 	a.Lease.Release()
 	return false
 }
@@ -222,7 +223,7 @@ func (m *mailbox) close(cause error) {
 		t.stop()
 	}
 	for i := range left {
-		m.drop(&left[i], cause)
+		m.drop(left[i], cause)
 	}
 }
 
@@ -237,7 +238,7 @@ func (m *mailbox) uncount(it *item) {
 }
 
 // drop ends the life of an item that no turn handles.
-func (m *mailbox) drop(it *item, cause error) {
+func (m *mailbox) drop(it item, cause error) {
 	switch it.kind {
 	case told:
 		m.acct.give(it.cost)
@@ -245,7 +246,7 @@ func (m *mailbox) drop(it *item, cause error) {
 			it.q.Fail(cause)
 		}
 	case prepaid:
-		it.q.reserve.Release()
+		it.q.free()
 	}
 	freeLeases(it.msg)
 }
@@ -262,15 +263,16 @@ func freeLeases(msg Msg) {
 
 // next takes what comes next: system before control before data, save that data which waits is let in after controlPerData.
 // Without anything to do the mailbox stops running.
-func (m *mailbox) next() (system any, it item, ok bool) {
+func (m *mailbox) next() (system any, ok bool) {
 	for {
 		m.mu.Lock()
 		if len(m.system) > 0 {
 			system = m.system[0]
 			m.system = m.system[1:]
 			m.mu.Unlock()
-			return system, item{}, true
+			return system, true
 		}
+		var it item
 		switch {
 		case m.control.n > 0 && (m.data.n == 0 || m.burst < controlPerData):
 			if it = m.control.pop(); m.data.n > 0 {
@@ -282,16 +284,16 @@ func (m *mailbox) next() (system any, it item, ok bool) {
 		default:
 			m.running = false
 			m.mu.Unlock()
-			return nil, item{}, false
+			return nil, false
 		}
 		if m.admitTurn(&it) {
 			m.current, m.since = it, m.c.k.clock.Now()
 			m.mu.Unlock()
-			return nil, it, true
+			return nil, true
 		}
 		m.uncount(&it)
 		m.mu.Unlock()
-		m.drop(&it, ErrStopped)
+		m.drop(it, ErrStopped)
 	}
 }
 
@@ -322,17 +324,17 @@ func (m *mailbox) admitTurn(it *item) bool {
 
 func (m *mailbox) process() {
 	for range m.batch {
-		system, it, ok := m.next()
+		system, ok := m.next()
 		if !ok {
 			return
 		}
-		m.deliver(system, &it)
+		m.deliver(system)
 	}
 	m.schedule(true) // still running: let others have a turn
 }
 
 // deliver takes one turn. Whatever way it ends, the bytes are given back, and the mailbox goes on.
-func (m *mailbox) deliver(system any, it *item) {
+func (m *mailbox) deliver(system any) {
 	done := false
 	defer func() {
 		reason := recover()
@@ -340,7 +342,7 @@ func (m *mailbox) deliver(system any, it *item) {
 			m.c.crash(&Crash{Value: reason})
 		}
 		if system == nil {
-			m.settle(it, done)
+			m.settle(done)
 		}
 		if !done && reason == nil { // Goexit: this goroutine is lost, the actor must not be
 			m.c.crash(ErrGoexit)
@@ -357,16 +359,17 @@ func (m *mailbox) deliver(system any, it *item) {
 }
 
 // settle ends the life of an item after its turn.
-func (m *mailbox) settle(it *item, done bool) {
+func (m *mailbox) settle(done bool) {
 	m.mu.Lock()
-	m.uncount(it)
+	it := m.current
+	m.uncount(&it)
 	m.current, m.since = item{}, time.Time{}
 	m.mu.Unlock()
 	switch it.kind {
 	case told:
 		m.acct.give(it.cost)
 	case prepaid:
-		it.q.reserve.Release()
+		it.q.free()
 	}
 	if !done || !m.c.handled { // panicked, exited, or came too late: nobody owns what it brought
 		freeLeases(it.msg)

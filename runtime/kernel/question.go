@@ -40,7 +40,8 @@ type Question struct {
 	callee  *cell
 	asker   *cell // nil for an Ask
 	pending *Pending
-	reserve Lease // AnswerBytes of the asker's account (of the callee's for an Ask)
+	payer   *cell // the asker, the callee for an Ask
+	reserve Lease // AnswerBytes of the payer's account
 
 	// In the callee's mailbox, under its lock: delivered and not answered.
 	prev, next *Question
@@ -66,13 +67,16 @@ func (q *Question) Fail(err error) bool {
 func (q *Question) settle(m Msg, l *Lease, err error) bool {
 	if q == nil || !q.state.CompareAndSwap(questionOpen, questionAnswered) {
 		l.Release()
+		leaseOf(m).Release()
 		return false
 	}
 	q.callee.mb.unlink(q)
-	if s, ok := m.(Sized); ok && l == nil {
+	if s, ok := m.(Sized); ok && l == nil && leaseOf(m) == nil {
 		if more := int64(s.Size()) - AnswerBytes; more > 0 {
 			if e := q.reserve.grow(more); e != nil {
 				m, err = nil, e
+			} else {
+				q.payer.mb.answers.Add(more)
 			}
 		}
 	}
@@ -82,12 +86,29 @@ func (q *Question) settle(m Msg, l *Lease, err error) bool {
 	return q.pending.answer(m, l, err)
 }
 
+// buy pays for the answer.
+func (q *Question) buy(payer *cell) error {
+	if err := payer.acct.charge(AnswerBytes); err != nil {
+		return err
+	}
+	q.payer, q.reserve.account, q.reserve.size = payer, payer.acct, AnswerBytes
+	payer.mb.answers.Add(AnswerBytes)
+	return nil
+}
+
+// free gives back what was paid; only the first call does.
+func (q *Question) free() {
+	if n := q.reserve.release(); n > 0 {
+		q.payer.mb.answers.Add(-n)
+	}
+}
+
 // cancel takes the asker's interest back. It reports whether the question was still open.
 func (q *Question) cancel() bool {
 	if !q.state.CompareAndSwap(questionOpen, questionCancelled) {
 		return false
 	}
-	q.reserve.Release()
+	q.free()
 	q.callee.mb.withdraw(q)
 	return true
 }
@@ -120,7 +141,7 @@ func (p *Pending) Wait(ctx context.Context) (Msg, *Lease, error) {
 			return nil, nil, context.Cause(ctx)
 		}
 	}
-	p.q.reserve.Release()
+	p.q.free()
 	if !p.taken.CompareAndSwap(leaseHere, leaseTaken) {
 		return nil, nil, ErrStopped // read twice, or dropped
 	}
@@ -137,9 +158,10 @@ func (p *Pending) Drop() {
 		return
 	}
 	<-p.slot // answered: at most the few instructions between winning and filling the slot away
-	p.q.reserve.Release()
+	p.q.free()
 	if p.taken.CompareAndSwap(leaseHere, leaseDropped) {
 		p.lease.Release()
+		leaseOf(p.msg).Release()
 	}
 }
 

@@ -36,7 +36,7 @@ func (r Ref) Ask(m Msg) (*Pending, error) {
 	}
 	p := &Pending{slot: make(chan struct{})}
 	p.q.id, p.q.callee, p.q.pending = r.c.k.ids.Add(1), r.c, p
-	if err := r.c.mb.ask(m, &p.q, r.c.acct); err != nil {
+	if err := r.c.mb.ask(m, &p.q, r.c); err != nil {
 		return nil, err
 	}
 	return p, nil

@@ -27,9 +27,12 @@ type Node struct {
 
 // QueueStat is what waits in a mailbox, both lanes.
 type QueueStat struct {
-	N      int
-	Bytes  int64
-	Oldest time.Time // zero when nothing waits
+	N       int
+	Bytes   int64     // of what waits
+	Oldest  time.Time // zero when nothing waits
+	Control int64     // the part of Bytes that is in the control reserve, not on the account
+	Turn    int64     // charged to the account for the message in turn
+	Answers int64     // charged to the account for answers to come
 }
 
 // AccountStat is the account that an actor's mailbox is charged to.
@@ -44,7 +47,7 @@ type Doing struct {
 	Since time.Time
 }
 
-// Owed is an obligation in the book, or a goroutine that is still awaited.
+// Owed is an obligation in the book.
 type Owed struct {
 	Name  string
 	Since time.Time
@@ -102,7 +105,7 @@ func (k *Kernel) state(c *cell) string {
 func (m *mailbox) stat() (QueueStat, *Doing) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	q := QueueStat{N: m.control.n + m.data.n, Bytes: m.bytes + m.reserve}
+	q := QueueStat{N: m.control.n + m.data.n, Bytes: m.bytes + m.reserve, Control: m.reserve, Answers: m.answers.Load()}
 	for _, lane := range []*ring{&m.control, &m.data} {
 		if it := lane.first(); it != nil && (q.Oldest.IsZero() || it.at.Before(q.Oldest)) {
 			q.Oldest = it.at
@@ -114,8 +117,13 @@ func (m *mailbox) stat() (QueueStat, *Doing) {
 		d = &Doing{m.doing, m.since}
 	case !m.since.IsZero():
 		d = &Doing{fmt.Sprintf("%T", m.current.msg), m.since}
-		if c := m.current.kind; c == told || c == signaled {
-			q.Bytes -= m.current.cost // the turn's, not the queue's
+		switch m.current.kind { // the turn's bytes are not the queue's
+		case told:
+			q.Bytes -= m.current.cost
+			q.Turn = m.current.cost
+		case signaled:
+			q.Bytes -= m.current.cost
+			q.Control -= m.current.cost
 		}
 	}
 	return q, d
