@@ -24,8 +24,8 @@ import (
 // shared: a test that has to wait that long has failed.
 const patience = 60 * time.Second
 
-// binary is the built program that every test of this package drives, as a user would.
-var binary string
+// builtBinary is the built program that every test of this package drives, as a user would.
+var builtBinary string
 
 func TestMain(m *testing.M) {
 	dir, err := os.MkdirTemp("", "acpod-e2e-")
@@ -33,8 +33,8 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	binary = filepath.Join(dir, "acpod")
-	build := exec.Command("go", append(append([]string{"build"}, raceFlag...), "-o", binary, ".")...)
+	builtBinary = filepath.Join(dir, "acpod")
+	build := exec.Command("go", append(append([]string{"build"}, raceFlag...), "-o", builtBinary, ".")...)
 	build.Env = append(os.Environ(), raceEnv...)
 	if output, err := build.CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "the binary does not build: %v\n%s", err, output)
@@ -181,7 +181,7 @@ func launch(t *testing.T, config string, settings ...setting) *pod {
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p.command = exec.Command(binary, "serve", "--config", file, "--ready-file", filepath.Join(p.home, "ready.json"))
+	p.command = exec.Command(builtBinary, "serve", "--config", file, "--ready-file", filepath.Join(p.home, "ready.json"))
 	p.command.Dir = work
 	p.command.Env = []string{"HOME=" + p.home, "PATH=" + os.Getenv("PATH"), "USER=tester", "GORACE=halt_on_error=1"}
 	p.command.Stderr = p.log
@@ -373,7 +373,7 @@ func run(t *testing.T, env []string, arguments ...string) (code int, stdout, std
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	command := exec.CommandContext(ctx, binary, arguments...)
+	command := exec.CommandContext(ctx, builtBinary, arguments...)
 	command.Dir = t.TempDir()
 	command.Env = append([]string{"HOME=" + command.Dir, "PATH=" + os.Getenv("PATH")}, env...)
 	var out, err bytes.Buffer
