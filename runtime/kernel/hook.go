@@ -15,11 +15,21 @@ func (k *Kernel) runHook(c *cell) {
 	}
 	k.scheduler.Go(c.slot.spec.Kind, func() {
 		defer k.hookOver(c) // also after a Goexit
+		if !k.hookBegins(c) {
+			return
+		}
 		c.mb.setDoing("Stop")
 		if err := c.runStop(s); err != nil {
 			k.log.Error("stop hook panicked", "actor", c.path, "gen", c.gen, "cause", Escape(err.Error(), 300))
 		}
 	})
+}
+
+// hookBegins says whether it is still time for the hook: a machine that is too busy to start it within the grace comes too late.
+func (k *Kernel) hookBegins(c *cell) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return !c.life.abandoned
 }
 
 // runStop has a name of its own in the stack: a stuck hook is found by it.

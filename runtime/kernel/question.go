@@ -148,6 +148,9 @@ func (p *Pending) Wait(ctx context.Context) (Msg, *Lease, error) {
 	return p.msg, p.lease, p.err
 }
 
+// Reserved is the bytes that this question still has on its callee's account: for tests and for the curious.
+func (p *Pending) Reserved() int64 { return p.q.reserve.Size() }
+
 // Done is closed when an answer is there.
 func (p *Pending) Done() <-chan struct{} { return p.slot }
 
