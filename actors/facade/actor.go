@@ -1,0 +1,103 @@
+package facade
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/acpod/acpod/actors/capability"
+	"github.com/acpod/acpod/runtime/door"
+	"github.com/acpod/acpod/runtime/kernel"
+)
+
+const (
+	headerTimeout = 10 * time.Second
+	idleTimeout   = 2 * time.Minute
+	headerBytes   = 32 << 10
+	// lastWords is how long clients have at a stop to read the answers of what was open.
+	lastWords = 2 * time.Second
+)
+
+// Spec is the actor `facade`.
+func Spec(cfg Config) kernel.Spec {
+	cfg = cfg.withDefaults()
+	return kernel.Spec{
+		Name: "facade", Kind: "facade", Restart: kernel.Permanent,
+		Scope: "facade_bytes", Limit: cfg.Bytes,
+		New: func() kernel.Behavior { return &actor{cfg: cfg} },
+	}
+}
+
+type actor struct{ cfg Config }
+
+// served is the end of the HTTP server.
+type served struct{ err error }
+
+// Start implements kernel.Starter: the desk of anonymous callers first, so that the first request finds it.
+func (a *actor) Start(c *kernel.Ctx) error {
+	if a.cfg.Socket == nil {
+		return errNoSocket
+	}
+	view := &atomic.Pointer[capability.View]{}
+	desk := a.cfg.Desk
+	desk.Tag, desk.View = "-", view
+	ref, err := c.Spawn(capability.DeskSpec("desk", desk))
+	if err != nil {
+		return fmt.Errorf("facade: the desk of anonymous callers: %w", err)
+	}
+	log := c.Log()
+	f := &front{
+		cfg: a.cfg, rules: a.cfg.Socket.Rules(), self: c.Self(), account: c.Account(), desk: ref, view: view,
+		negotiator: newNegotiator(a.cfg.Version, log), log: log, stopping: c.Context().Done(),
+	}
+	c.Attr("listen", a.cfg.Socket.Addr().String())
+	c.Attr("transport", "stateless")
+	c.Attr("anonymous", !a.cfg.ClosedToAnonymous)
+	socket, limits := a.cfg.Socket, a.cfg
+	c.Go("http", func(ctx context.Context) kernel.Msg { return served{f.listen(ctx, socket, limits.Connections)} })
+	return nil
+}
+
+// Receive implements kernel.Behavior.
+func (a *actor) Receive(_ *kernel.Ctx, m kernel.Msg) error {
+	switch m := m.(type) {
+	case served:
+		return fmt.Errorf("facade: the HTTP server ended: %w", m.err)
+	case kernel.Exited:
+		if m.Next.IsZero() {
+			return fmt.Errorf("facade: the desk of anonymous callers does not come back: %w", m.Cause)
+		}
+	}
+	return nil
+}
+
+// listen serves the socket until ctx ends, and then until what is open has been answered. It leaves the socket open.
+func (f *front) listen(ctx context.Context, socket *door.Socket, connections int) error {
+	view := socket.View(connections, func(net.Addr) { f.count("connections") })
+	srv := &http.Server{
+		Handler:           f,
+		ReadHeaderTimeout: headerTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    headerBytes,
+		ErrorLog:          slog.NewLogLogger(f.log.Handler(), slog.LevelDebug),
+		BaseContext:       func(net.Listener) context.Context { return ctx },
+	}
+	defer context.AfterFunc(ctx, func() { _ = view.Close() })()
+	err := srv.Serve(view)
+	_ = view.Close()
+	patience, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWords)
+	defer cancel()
+	if srv.Shutdown(patience) != nil {
+		_ = srv.Close()
+	}
+	f.open.Lock() // all requests have ended, and none begins any more
+	if errors.Is(err, net.ErrClosed) || errors.Is(err, http.ErrServerClosed) {
+		return kernel.ErrDone
+	}
+	return err
+}

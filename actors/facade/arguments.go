@@ -1,0 +1,187 @@
+package facade
+
+import (
+	"unicode/utf8"
+
+	"github.com/acpod/acpod/actors/capability"
+	"github.com/acpod/acpod/protocol/jsonrpc"
+)
+
+// longestKey is the longest idempotency_key, in characters.
+const longestKey = 128
+
+// toolCall is the params of a tools/call as far as the facade reads them. The byte slices are ranges of the body.
+type toolCall struct {
+	tool          string
+	arguments     jsonrpc.Object
+	progressToken []byte // a string or a number, as it came; nil when progress is not wanted
+}
+
+// parseToolCall reads the params of a tools/call. Its error is one of JSON-RPC: what is wrong here is wrong with the
+// client, not with what the model asked for.
+func parseToolCall(params []byte) (toolCall, *jsonrpc.Error) {
+	object, err := jsonrpc.ParseObject(params)
+	if err != nil {
+		return toolCall{}, jsonrpc.BadParams("params of tools/call must be an object with a name")
+	}
+	if err := object.Unique("name", "arguments", "_meta"); err != nil {
+		return toolCall{}, jsonrpc.BadParams("params of tools/call: %v", err)
+	}
+	raw, _ := object.Get("name")
+	name, ok := jsonrpc.String(raw)
+	if !ok {
+		return toolCall{}, jsonrpc.BadParams("params of tools/call must have a string name")
+	}
+	if name != searchTool && name != executeTool {
+		return toolCall{}, jsonrpc.BadParams("unknown tool %s: tools/list is complete, capabilities are run by %s", jsonrpc.Show(name), executeTool)
+	}
+	call := toolCall{tool: name}
+	if raw, ok := object.Get("arguments"); ok && !isNull(raw) {
+		if call.arguments, err = jsonrpc.ParseObject(raw); err != nil {
+			return toolCall{}, jsonrpc.BadParams("arguments of %s must be an object, not %s", name, kindOf(raw))
+		}
+	}
+	if raw, ok := object.Get("_meta"); ok {
+		if meta, err := jsonrpc.ParseObject(raw); err == nil {
+			if token, ok := meta.Get("progressToken"); ok && len(token) <= jsonrpc.MaxIDBytes && !isNull(token) {
+				if _, ok := jsonrpc.ParseID(token); ok {
+					call.progressToken = token
+				}
+			}
+		}
+	}
+	return call, nil
+}
+
+// parseQuery reads the arguments of search_capabilities.
+func parseQuery(arguments jsonrpc.Object) (capability.Query, *capability.Refusal) {
+	var q capability.Query
+	if r := onlyKnown(searchTool, arguments, "query", "limit", "cursor", "detail"); r != nil {
+		return q, r
+	}
+	var r *capability.Refusal
+	if q.Text, r = text(arguments, "query"); r != nil {
+		return q, r
+	}
+	if q.Cursor, r = text(arguments, "cursor"); r != nil {
+		return q, r
+	}
+	if raw, ok := present(arguments, "limit"); ok {
+		limit, ok := jsonrpc.Int(raw)
+		if !ok || limit < 1 || limit > 100 {
+			return q, bad("limit must be an integer from 1 to 100")
+		}
+		q.Limit = int(limit)
+	}
+	detail, r := text(arguments, "detail")
+	switch {
+	case r != nil:
+		return q, r
+	case detail == "names":
+		q.Names = true
+	case detail != "" && detail != "full":
+		return q, bad(`detail must be "full" or "names"`)
+	}
+	return q, nil
+}
+
+// parseExecution reads the arguments of execute_capability. Arguments of the capability itself are found as a byte range
+// and nothing more.
+func parseExecution(arguments jsonrpc.Object) (capability.Request, *capability.Refusal) {
+	var req capability.Request
+	if r := onlyKnown(executeTool, arguments, "name", "arguments", "idempotency_key"); r != nil {
+		return req, r
+	}
+	raw, ok := arguments.Get("name")
+	if req.Name, ok = stringOf(raw, ok); !ok {
+		return req, bad("name must be a string, an exact name from " + searchTool)
+	}
+	if raw, ok := present(arguments, "arguments"); ok {
+		if !isObject(raw) {
+			return req, bad("arguments must be an object, not " + kindOf(raw))
+		}
+		req.Arguments = raw
+	}
+	key, r := text(arguments, "idempotency_key")
+	switch {
+	case r != nil:
+		return req, r
+	case utf8.RuneCountInString(key) > longestKey:
+		return req, bad("idempotency_key must have at most 128 characters")
+	}
+	req.Key = key
+	return req, nil
+}
+
+// onlyKnown refuses members that the tool does not have: the likely ones are a capability's own arguments, put one level
+// too high, and a call without them might do another thing than was meant. It refuses repeated ones too.
+func onlyKnown(tool string, arguments jsonrpc.Object, names ...string) *capability.Refusal {
+	if err := arguments.Unique(names...); err != nil {
+		return bad(err.Error())
+	}
+members:
+	for name := range arguments.Members() {
+		for _, known := range names {
+			if name == known {
+				continue members
+			}
+		}
+		hint := ""
+		if tool == executeTool {
+			hint = "; a capability's own arguments go into arguments"
+		}
+		return bad(tool + " has no argument " + jsonrpc.Show(name) + hint)
+	}
+	return nil
+}
+
+// present finds a member that is there and not null: a null stands for a member that was left out, as models write it.
+func present(o jsonrpc.Object, name string) ([]byte, bool) {
+	raw, ok := o.Get(name)
+	return raw, ok && !isNull(raw)
+}
+
+func text(o jsonrpc.Object, name string) (string, *capability.Refusal) {
+	raw, ok := present(o, name)
+	if !ok {
+		return "", nil
+	}
+	s, ok := jsonrpc.String(raw)
+	if !ok {
+		return "", bad(name + " must be a string, not " + kindOf(raw))
+	}
+	return s, nil
+}
+
+func stringOf(raw []byte, ok bool) (string, bool) {
+	if !ok {
+		return "", false
+	}
+	return jsonrpc.String(raw)
+}
+
+func bad(text string) *capability.Refusal {
+	return &capability.Refusal{Code: capability.BadArguments, Text: text}
+}
+
+func isNull(raw []byte) bool { return string(raw) == "null" }
+
+// kindOf names the kind of a JSON value for a message.
+func kindOf(raw []byte) string {
+	if len(raw) == 0 {
+		return "nothing"
+	}
+	switch raw[0] {
+	case '{':
+		return "an object"
+	case '[':
+		return "an array"
+	case '"':
+		return "a string"
+	case 't', 'f':
+		return "a boolean"
+	case 'n':
+		return "null"
+	}
+	return "a number"
+}

@@ -1,0 +1,82 @@
+package facade
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/acpod/acpod/runtime/kernel"
+)
+
+// readTimeout is how long a client may take for the body of one request.
+const readTimeout = 30 * time.Second
+
+var (
+	errTooLarge = errors.New("facade: the body is over the limit")
+	errCutShort = errors.New("facade: the body did not arrive whole")
+)
+
+// readBody reads the body of a request, paid before a byte of it is read: by Content-Length, or for a body without one
+// by the limit, which shrinks to what came. Errors: errTooLarge, errCutShort, *kernel.Overloaded of the account. The
+// caller releases the lease when nothing refers to the bytes any more.
+func readBody(w http.ResponseWriter, r *http.Request, account *kernel.Account, limit int64) ([]byte, *kernel.Lease, error) {
+	size := r.ContentLength
+	if size > limit {
+		return nil, nil, errTooLarge
+	}
+	if size < 0 {
+		size = limit
+	}
+	// One byte more than the limit tells a body that is too long from one that is exactly as long as it may be.
+	lease, err := account.Acquire(size + 1)
+	if err != nil {
+		return nil, nil, err
+	}
+	deadlines := http.NewResponseController(w)
+	_ = deadlines.SetReadDeadline(time.Now().Add(readTimeout))
+	body, err := readAtMost(r.Body, size)
+	// The deadline has to go at once: net/http keeps reading the connection to see whether the client leaves, and a
+	// deadline that fires there would look like that.
+	_ = deadlines.SetReadDeadline(time.Time{})
+	switch {
+	case err == nil && int64(len(body)) > limit:
+		err = errTooLarge
+	case err == nil && r.ContentLength >= 0 && int64(len(body)) != r.ContentLength:
+		err = errCutShort
+	}
+	if err != nil {
+		lease.Release()
+		return nil, nil, err
+	}
+	if r.ContentLength < 0 {
+		// The buffer grew by doubling; what it holds is charged, not what it was charged for.
+		lease.Shrink(int64(cap(body)))
+	}
+	return body, lease, nil
+}
+
+// readAtMost reads up to size+1 bytes. With a known size the buffer is made once; a body of unknown size grows with what
+// arrives.
+func readAtMost(body io.Reader, size int64) ([]byte, error) {
+	const first = 4 << 10
+	buffer := make([]byte, 0, min(size+1, first))
+	for {
+		if int64(len(buffer)) > size {
+			return buffer, nil
+		}
+		if len(buffer) == cap(buffer) {
+			grown := make([]byte, len(buffer), min(int64(2*cap(buffer)), size+1))
+			copy(grown, buffer)
+			buffer = grown
+		}
+		n, err := body.Read(buffer[len(buffer):cap(buffer)])
+		buffer = buffer[:len(buffer)+n]
+		switch {
+		case errors.Is(err, io.EOF):
+			return buffer, nil
+		case err != nil:
+			return nil, errors.Join(errCutShort, err)
+		}
+	}
+}

@@ -1,0 +1,61 @@
+package facade
+
+import (
+	"crypto/sha256"
+	"errors"
+	"time"
+
+	"github.com/acpod/acpod/actors/capability"
+	"github.com/acpod/acpod/runtime/door"
+)
+
+// Config is what a facade is made of. Zero fields take the defaults below.
+type Config struct {
+	// Socket is the open listener; pod closes it after the facade has stopped. Required.
+	Socket *door.Socket
+	// Callers resolves tokens; nil = nobody has one.
+	Callers Callers
+	// Desk configures the desk of anonymous callers; its Tag and View are the facade's to set.
+	Desk capability.DeskConfig
+	// Version is the program's version, told in serverInfo.
+	Version string
+
+	// ClosedToAnonymous is `[mcp] anonymous = false`: a request needs a live token or the key.
+	ClosedToAnonymous bool
+	// Key is the SHA-256 of the key in auth_key_file, see [KeySum]; zero = there is none.
+	Key [32]byte
+
+	// RequestBytes is limits.request_bytes, the longest body. Default 1 MiB.
+	RequestBytes int64
+	// Bytes bounds what the facade holds for anonymous callers and for requests whose session has no room. Default 64 MiB.
+	Bytes int64
+	// Connections is how many HTTP connections are open at once. Default 10,000, as limits.connections.
+	Connections int
+	// WriteTimeout ends a connection whose client accepts nothing for this long. Default 30 s, as acp.write_timeout.
+	WriteTimeout time.Duration
+}
+
+// KeySum is how an operator's key is held: only its hash.
+func KeySum(key string) [32]byte { return sha256.Sum256([]byte(key)) }
+
+var errNoSocket = errors.New("facade: there is no listening socket")
+
+func (c Config) withDefaults() Config {
+	orInt64 := func(v *int64, d int64) {
+		if *v <= 0 {
+			*v = d
+		}
+	}
+	orInt64(&c.RequestBytes, 1<<20)
+	orInt64(&c.Bytes, 64<<20)
+	if c.Connections <= 0 {
+		c.Connections = 10_000
+	}
+	if c.WriteTimeout <= 0 {
+		c.WriteTimeout = 30 * time.Second
+	}
+	if c.Version == "" {
+		c.Version = "devel"
+	}
+	return c
+}

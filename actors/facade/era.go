@@ -1,0 +1,121 @@
+package facade
+
+import (
+	"net/http"
+	"slices"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/acpod/acpod/protocol/jsonrpc"
+)
+
+// versions are the protocol versions that the facade speaks, newest first. From stateless on, a request brings its
+// version and its client's capabilities itself and the closing of its connection is a cancellation; the older ones begin
+// with initialize. Serving both at once is safe because the facade keeps nothing between two requests in either: who
+// calls is read from the bearer of each request, and nothing that a client chose, a session id least of all, is a key.
+var versions = []string{stateless, "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"}
+
+// stateless is the first version without a handshake.
+const stateless = "2026-07-28"
+
+// JSON-RPC codes of the protocol versions from stateless on.
+const (
+	headerMismatch     = -32020
+	unsupportedVersion = -32022
+)
+
+const (
+	metaVersion      = "io.modelcontextprotocol/protocolVersion"
+	metaCapabilities = "io.modelcontextprotocol/clientCapabilities"
+)
+
+// fault is a refusal of a whole request: an HTTP status with a JSON-RPC error.
+type fault struct {
+	status int
+	err    *jsonrpc.Error
+	// reason counts it, a closed set of short words.
+	reason string
+}
+
+func badRequest(reason string, code int, message string) *fault {
+	return &fault{status: http.StatusBadRequest, reason: reason, err: &jsonrpc.Error{Code: code, Message: message}}
+}
+
+func unsupported(requested string) *fault {
+	f := badRequest("protocol_version", unsupportedVersion, "unsupported protocol version "+jsonrpc.Show(requested)+", use one of data.supported")
+	f.err.Data = struct {
+		Supported []string `json:"supported"`
+		Requested string   `json:"requested"`
+	}{versions, cut(requested, 64)}
+	return f
+}
+
+// headerVersion reads and checks the header that names the protocol version; "" when there is none, as the first
+// versions have none.
+func headerVersion(h http.Header) (string, *fault) {
+	values := h["Mcp-Protocol-Version"]
+	switch {
+	case len(values) == 0:
+		return "", nil
+	case len(values) > 1:
+		return "", badRequest("protocol_version", headerMismatch, "the header MCP-Protocol-Version stands more than once")
+	case !slices.Contains(versions, values[0]):
+		return "", unsupported(values[0])
+	}
+	return values[0], nil
+}
+
+// eraOf decides whether a request is a stateless one, and then holds it to what its version asks of every request: the
+// version in header and body alike, the client's capabilities, and headers that name the method and the tool as the
+// body does, so that whatever reads only headers on the way cannot be told another thing than we are.
+func eraOf(h http.Header, header, method string, params []byte) (modern bool, f *fault) {
+	object, err := jsonrpc.ParseObject(params)
+	var meta jsonrpc.Object
+	if err == nil {
+		if raw, ok := object.Get("_meta"); ok {
+			meta, _ = jsonrpc.ParseObject(raw)
+		}
+	}
+	body := ""
+	if raw, ok := meta.Get(metaVersion); ok {
+		body, _ = jsonrpc.String(raw)
+	}
+	if header < stateless && body < stateless {
+		return false, nil
+	}
+	switch {
+	case body == "":
+		return true, badRequest("stateless_headers", jsonrpc.InvalidParams, "_meta has no "+metaVersion)
+	case !slices.Contains(versions, body):
+		return true, unsupported(body)
+	case header != body:
+		return true, badRequest("stateless_headers", headerMismatch, "the header MCP-Protocol-Version and _meta name different versions")
+	case h.Get("Last-Event-Id") != "":
+		return true, badRequest("stateless_headers", headerMismatch, "streams cannot be resumed, send the request again without Last-Event-ID")
+	case h.Get("Mcp-Method") != method:
+		return true, badRequest("stateless_headers", headerMismatch, "the header Mcp-Method does not name the method of the body")
+	}
+	if raw, ok := meta.Get(metaCapabilities); !ok || !isObject(raw) {
+		return true, badRequest("stateless_headers", jsonrpc.InvalidParams, "_meta has no object "+metaCapabilities)
+	}
+	if method == "tools/call" {
+		raw, _ := object.Get("name")
+		name, _ := jsonrpc.String(raw)
+		if told, ok := mcp.DecodeHeaderValue(h.Get("Mcp-Name")); !ok || told == "" || told != name {
+			return true, badRequest("stateless_headers", headerMismatch, "the header Mcp-Name does not name the tool of the body")
+		}
+	}
+	return true, nil
+}
+
+// isObject reports whether the JSON text raw is an object. Leading space does not occur: raw is a byte range that a
+// scan found.
+func isObject(raw []byte) bool { return len(raw) > 0 && raw[0] == '{' }
+
+// cut shortens what a peer wrote to n bytes for an answer to that peer.
+func cut(s string, n int) string {
+	if len(s) > n {
+		return s[:n]
+	}
+	return s
+}

@@ -1,0 +1,162 @@
+package facade
+
+import (
+	"fmt"
+	"net/http"
+	"unicode/utf8"
+
+	"github.com/acpod/acpod/actors/capability"
+	"github.com/acpod/acpod/protocol/jsonrpc"
+	"github.com/acpod/acpod/runtime/kernel"
+)
+
+// exchange is one request and its response. It lives on the goroutine of the request.
+type exchange struct {
+	front   *front
+	paced   *pacedWriter
+	r       *http.Request
+	caller  capability.Caller
+	version string // of the header, "" when there is none
+	lease   *kernel.Lease
+
+	id        jsonrpc.ID
+	stateless bool
+}
+
+// payer is the account of the caller, or the facade's where a caller has none.
+func (x *exchange) payer() *kernel.Account {
+	if x.caller.Account != nil {
+		return x.caller.Account
+	}
+	return x.front.account
+}
+
+// release gives the body's bytes back, unless they went on with a call.
+func (x *exchange) release() { x.lease.Release() }
+
+// serve reads the message in the body and answers it.
+func (x *exchange) serve(body []byte) {
+	body, ok := x.repaired(body)
+	if !ok {
+		return
+	}
+	frame, bad := jsonrpc.Scan(body)
+	if bad != nil {
+		x.reject(bad.ID, &fault{status: http.StatusBadRequest, reason: "malformed", err: bad.Err()})
+		return
+	}
+	switch {
+	case frame.Kind == jsonrpc.Notification:
+		x.notified(frame)
+		return
+	case frame.Kind == jsonrpc.Response:
+		x.reject(jsonrpc.NullID(), badRequest("response", jsonrpc.InvalidRequest, "this server sends no requests, so it expects no response"))
+		return
+	case frame.ID.IsNull():
+		x.reject(jsonrpc.NullID(), badRequest("null_id", jsonrpc.InvalidRequest, "the id of a request must be a string or an integer"))
+		return
+	}
+	x.id = frame.ID
+	stateless, mismatch := eraOf(x.r.Header, x.version, frame.Method, frame.Params)
+	if mismatch != nil {
+		x.reject(x.id, mismatch)
+		return
+	}
+	x.stateless = stateless
+	switch {
+	case frame.Method == "tools/call":
+		x.call(frame.Params)
+	case negotiated[frame.Method] && len(frame.Params) > smallBody:
+		// mcp-go reads such a message several times over, into memory that nobody pays for.
+		x.reject(x.id, &fault{status: x.errorStatus(jsonrpc.InvalidParams), reason: "long_params", err: jsonrpc.BadParams("params of %s are too long", frame.Method)})
+	case negotiated[frame.Method]:
+		x.negotiate(frame)
+	default:
+		x.reject(x.id, &fault{status: x.errorStatus(jsonrpc.MethodNotFound), reason: "unknown_method", err: jsonrpc.UnknownMethod(frame.Method)})
+	}
+}
+
+// repaired replaces bytes that are no UTF-8, as everything behind the facade relies on text; each may become three.
+func (x *exchange) repaired(body []byte) ([]byte, bool) {
+	if utf8.Valid(body) {
+		return body, true
+	}
+	x.front.count("not_utf8")
+	more, err := x.lease.Account().Acquire(2 * int64(len(body)))
+	if err != nil {
+		x.paced.w.Header().Set("Retry-After", "1")
+		x.front.refuse(x.paced.w, http.StatusServiceUnavailable, "overloaded", "overloaded: try again later")
+		return nil, false
+	}
+	fixed, _ := jsonrpc.ValidUTF8(body)
+	x.lease.Release()
+	more.Shrink(int64(len(fixed)))
+	x.lease = more
+	return fixed, true
+}
+
+// notified takes a notification: all are accepted, and one means something.
+func (x *exchange) notified(frame jsonrpc.Frame) {
+	if frame.Method == "notifications/cancelled" {
+		x.cancelled(frame.Params)
+	}
+	x.paced.arm()
+	x.paced.w.WriteHeader(http.StatusAccepted)
+}
+
+// cancelled tells the caller's desk that the caller does not want an answer any more. It is matched there by the token
+// and the id, so nobody can name another's call; without a token there is nothing to match by. Agents also cancel calls
+// that were answered long ago, which nobody is told of.
+func (x *exchange) cancelled(params []byte) {
+	if x.caller.Anonymous() {
+		x.front.count("anonymous_cancel")
+		return
+	}
+	object, err := jsonrpc.ParseObject(params)
+	if err != nil {
+		x.front.count("malformed_cancel")
+		return
+	}
+	raw, _ := object.Get("requestId")
+	id, ok := jsonrpc.ParseID(raw)
+	if !ok || id.IsNull() {
+		x.front.count("malformed_cancel")
+		return
+	}
+	if err := x.caller.Desk.Current().Signal(capability.CancelRequest{Token: x.caller.Token, RequestID: id.Key()}); err != nil {
+		x.front.count("lost_cancel")
+	}
+}
+
+// negotiate answers what is about the server itself.
+func (x *exchange) negotiate(frame jsonrpc.Frame) {
+	status, result, failure, err := x.front.negotiator.answer(x.r.Context(), x.r.Header, frame.Method, frame.Params)
+	switch {
+	case err != nil:
+		x.front.log.Error("a negotiation failed", "method", frame.Method, "error", err)
+		x.reject(x.id, &fault{status: http.StatusOK, reason: "internal", err: jsonrpc.InternalError(jsonrpc.ReasonInternal, "the request could not be answered")})
+	case failure != nil:
+		x.front.count("negotiation")
+		_ = errorAnswer(x.id, failure).send(x.paced, status)
+	default:
+		_ = resultAnswer(x.id, result, false).send(x.paced, http.StatusOK)
+	}
+}
+
+// reject answers with an error.
+func (x *exchange) reject(id jsonrpc.ID, bad *fault) { x.front.fail(x.paced.w, id, bad) }
+
+// errorStatus is the HTTP status of a JSON-RPC error: the stateless versions mirror it, the older ones say 200.
+func (x *exchange) errorStatus(code int) int {
+	switch {
+	case !x.stateless:
+		return http.StatusOK
+	case code == jsonrpc.MethodNotFound:
+		return http.StatusNotFound
+	case code == jsonrpc.InvalidParams || code == jsonrpc.InvalidRequest:
+		return http.StatusBadRequest
+	}
+	return http.StatusOK
+}
+
+func sprint(v any) string { return fmt.Sprint(v) }

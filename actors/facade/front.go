@@ -1,0 +1,58 @@
+package facade
+
+import (
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+
+	"github.com/acpod/acpod/actors/capability"
+	"github.com/acpod/acpod/protocol/jsonrpc"
+	"github.com/acpod/acpod/runtime/door"
+	"github.com/acpod/acpod/runtime/kernel"
+)
+
+// front is what the requests of one generation share: all of it is fixed when the generation starts, and none of it is
+// written by a request.
+type front struct {
+	cfg        Config
+	rules      door.Rules
+	self       kernel.Ref
+	account    *kernel.Account
+	desk       kernel.Ref
+	view       *atomic.Pointer[capability.View]
+	negotiator *negotiator
+	log        *slog.Logger
+	// stopping is closed when the generation stops: open requests are answered then.
+	stopping <-chan struct{}
+	// open is held for reading by each request, and taken for good once the generation has stopped.
+	open sync.RWMutex
+}
+
+// ServeHTTP implements http.Handler. A panic ends its own request and is told once; the others go on.
+func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !f.open.TryRLock() {
+		panic(http.ErrAbortHandler) // the connection is closed already
+	}
+	defer f.open.RUnlock()
+	defer func() {
+		p := recover()
+		if p == nil {
+			return
+		}
+		f.count("panic")
+		f.log.Error("a request of the facade panicked", "panic", jsonrpc.Show(sprint(p)), "stack", string(debug.Stack()))
+		// Whatever was written may be half an answer: only the end of the connection says so.
+		panic(http.ErrAbortHandler)
+	}()
+	f.guard(w, r)
+}
+
+// anonymous is the caller of a request without a live token: all of them are one.
+func (f *front) anonymous() capability.Caller {
+	return capability.Caller{Desk: f.desk.Current(), View: f.view, Tag: "-", Account: f.account, Audit: f.cfg.Desk.Audit}
+}
+
+// count makes a refusal visible in the actor's node.
+func (f *front) count(reason string) { f.self.CountRefusal(reason) }

@@ -1,0 +1,134 @@
+package facade
+
+import (
+	"errors"
+	"mime"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/acpod/acpod/actors/capability"
+	"github.com/acpod/acpod/protocol/jsonrpc"
+	"github.com/acpod/acpod/runtime/door"
+	"github.com/acpod/acpod/runtime/kernel"
+)
+
+// endpoint is the one path of the facade.
+const endpoint = "/mcp"
+
+// requestBytes is what a request costs beside its body: a goroutine, the buffers of its connection and a small answer.
+const requestBytes = 16 << 10
+
+// smallBody is the longest body that the facade itself pays for when the caller's session has no room, so that an agent
+// whose session is full can still shake hands, list the tools and be told what is the matter.
+const smallBody = 64 << 10
+
+// guard stands before everything else. Its rules are ordered from those that cost nothing to those that cost memory; the
+// first that objects answers.
+func (f *front) guard(w http.ResponseWriter, r *http.Request) {
+	if reason := f.rules.Check(r); reason != door.Open {
+		f.count("door_" + string(reason))
+		door.Forbid(w, reason)
+		return
+	}
+	if r.URL.Path != endpoint {
+		f.refuse(w, http.StatusNotFound, "path", "not found: the facade serves "+endpoint)
+		return
+	}
+	if r.Method != http.MethodPost {
+		w.Header().Set("Allow", http.MethodPost)
+		f.refuse(w, http.StatusMethodNotAllowed, "method", "method not allowed: send POST")
+		return
+	}
+	caller, kind := identify(r.Header, f.cfg.Callers, f.cfg.Key)
+	switch kind {
+	case deadBearer, oddBearer, twoBearers:
+		f.count(string(kind))
+	}
+	if f.cfg.ClosedToAnonymous && kind != liveBearer && kind != keyBearer {
+		w.Header().Set("WWW-Authenticate", `Bearer realm="acpod"`)
+		f.refuse(w, http.StatusUnauthorized, "anonymous", "unauthorized: send a session's token or the facade's key as a bearer")
+		return
+	}
+	if kind == liveBearer {
+		caller.Desk = caller.Desk.Current() // a desk that crashed has come back under the same token
+	} else {
+		caller = f.anonymous()
+	}
+	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || !strings.EqualFold(kind, "application/json") {
+		f.refuse(w, http.StatusUnsupportedMediaType, "content_type", "unsupported media type: send application/json")
+		return
+	}
+	version, bad := headerVersion(r.Header)
+	if bad != nil {
+		f.fail(w, jsonrpc.NullID(), bad)
+		return
+	}
+	if r.ContentLength > f.cfg.RequestBytes {
+		f.tooLarge(w)
+		return
+	}
+	slot, body, lease, err := f.admit(w, r, caller)
+	defer slot.Release()
+	switch {
+	case errors.Is(err, errTooLarge):
+		f.tooLarge(w)
+		return
+	case errors.Is(err, errCutShort):
+		w.Header().Set("Connection", "close")
+		f.fail(w, jsonrpc.NullID(), badRequest("body", jsonrpc.CodeParse, "the body did not arrive whole within 30 s"))
+		return
+	case err != nil:
+		w.Header().Set("Retry-After", "1")
+		f.refuse(w, http.StatusServiceUnavailable, "overloaded", "overloaded: try again later")
+		return
+	}
+	x := &exchange{front: f, paced: newPacedWriter(w, f.cfg.WriteTimeout), r: r, caller: caller, version: version, lease: lease}
+	defer x.release()
+	x.serve(body)
+}
+
+// admit charges the request to its caller, or to the facade when the caller cannot pay and the body is small, and reads
+// the body. slot pays for the request until it is answered, lease for the body. The errors are those of readBody.
+func (f *front) admit(w http.ResponseWriter, r *http.Request, caller capability.Caller) (slot *kernel.Lease, body []byte, lease *kernel.Lease, err error) {
+	payer := caller.Account
+	if payer == nil {
+		payer = f.account
+	}
+	for {
+		if slot, err = payer.Acquire(requestBytes); err == nil {
+			body, lease, err = readBody(w, r, payer, f.cfg.RequestBytes)
+			if err == nil || errors.Is(err, errTooLarge) || errors.Is(err, errCutShort) {
+				return slot, body, lease, err
+			}
+			slot.Release()
+		}
+		if payer == f.account || r.ContentLength < 0 || r.ContentLength > smallBody {
+			return nil, nil, nil, err
+		}
+		payer = f.account
+	}
+}
+
+// refuse answers with a status and one line of text, counted.
+func (f *front) refuse(w http.ResponseWriter, status int, reason, text string) {
+	f.count(reason)
+	f.arm(w)
+	http.Error(w, text, status)
+}
+
+func (f *front) tooLarge(w http.ResponseWriter) {
+	// What the client still sends is not read, so the connection cannot go on.
+	w.Header().Set("Connection", "close")
+	f.refuse(w, http.StatusRequestEntityTooLarge, "request_bytes", "body too large: the limit is limits.request_bytes")
+}
+
+// fail answers with a status and a JSON-RPC error, counted.
+func (f *front) fail(w http.ResponseWriter, id jsonrpc.ID, bad *fault) {
+	f.count(bad.reason)
+	_ = errorAnswer(id, bad.err.AppendObject(nil)).send(newPacedWriter(w, f.cfg.WriteTimeout), bad.status)
+}
+
+func (f *front) arm(w http.ResponseWriter) {
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(f.cfg.WriteTimeout))
+}
