@@ -104,7 +104,9 @@ type StartError struct {
 }
 
 // Error is one line.
-func (e *StartError) Error() string { return fmt.Sprintf("start %s: %v", Escape(e.Program, 256), e.Err) }
+func (e *StartError) Error() string {
+	return fmt.Sprintf("start %s: %v", Escape(e.Program, 256), e.Err)
+}
 
 // Unwrap returns the error of the operating system.
 func (e *StartError) Unwrap() error { return e.Err }
