@@ -86,9 +86,18 @@ func (i *Inspector) Handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		w.Header().Set("Cache-Control", "no-store")
+		// A profile takes as long as it was asked to; everything else has to be taken in time, and the stream of events sets its own.
+		deadline := time.Now().Add(answerTimeout)
+		if strings.HasPrefix(r.URL.Path, "/debug/pprof/") {
+			deadline = time.Time{}
+		}
+		_ = http.NewResponseController(w).SetWriteDeadline(deadline)
 		mux.ServeHTTP(w, r)
 	})
 }
+
+// answerTimeout is how long a client may take to read an answer.
+const answerTimeout = 30 * time.Second
 
 // keyed asks for the bearer token when there is one.
 func (i *Inspector) keyed(next http.Handler) http.Handler {
