@@ -1,0 +1,82 @@
+// Every frame that the pod sends, against the ACP schema that ships with the SDK (its unstable one), and against schemas of
+// our own for the methods that it does not know.
+import Ajv2020 from 'ajv/dist/2020.js';
+import assert from 'node:assert/strict';
+import {readdir, readFile} from 'node:fs/promises';
+import {after, before, test} from 'node:test';
+import {fileURLToPath} from 'node:url';
+import {RawClient, startPod, until} from './pod.mjs';
+
+const acpSchema = JSON.parse(await readFile(fileURLToPath(import.meta.resolve('@agentclientprotocol/sdk/schema/v1/schema.unstable.json')), 'utf8'));
+const ajv = new Ajv2020({strict: false, allErrors: true, validateFormats: false});
+ajv.addSchema({...acpSchema, $id: 'acp'});
+
+// Definitions of the ACP schema by method, what a side sends as a request or notification and what it answers.
+const sent = new Map(), answered = new Map();
+for (const [name, definition] of Object.entries(acpSchema.$defs)) {
+  if (!definition['x-method']) continue;
+  const validate = ajv.compile({$ref: `acp#/$defs/${name}`});
+  (name.endsWith('Response') ? answered : sent).set(definition['x-method'], validate);
+}
+
+// Our own, a file a method: "mcp-connect.json" is for mcp/connect.
+const own = new Map();
+const folder = new URL('../schema/', import.meta.url);
+for (const file of await readdir(folder)) {
+  const schema = JSON.parse(await readFile(new URL(file, folder), 'utf8'));
+  own.set(schema['x-method'], ajv.compile(schema));
+}
+
+let pod;
+before(async () => { pod = await startPod(); });
+after(() => pod.stop());
+
+// check gives the number of frames judged by each side, and fails on the first that does not fit.
+function check(client) {
+  const judged = {acp: 0, own: 0};
+  for (const frame of client.frames) {
+    assert.equal(frame.jsonrpc, '2.0');
+    let validate, value, by = 'acp';
+    if (frame.method === undefined) {
+      if (frame.error) {
+        assert.ok(Number.isInteger(frame.error.code) && typeof frame.error.message === 'string', JSON.stringify(frame));
+        continue;
+      }
+      [validate, value] = [answered.get(client.asked.get(frame.id)), frame.result];
+    } else {
+      // mcp/message is the SDK's own only in generation C; the older ones carry a connection id.
+      const old = frame.method === 'mcp/message' && client.generation !== 'C';
+      validate = old ? undefined : sent.get(frame.method);
+      value = frame.params;
+      if (!validate) [validate, by] = [own.get(frame.method), 'own'];
+    }
+    assert.ok(validate, `no schema knows ${JSON.stringify(frame).slice(0, 300)}`);
+    assert.ok(validate(value), `${JSON.stringify(frame).slice(0, 600)}: ${ajv.errorsText(validate.errors)}`);
+    judged[by]++;
+  }
+  return judged;
+}
+
+for (const generation of ['A', 'B', 'C', '0']) {
+  test(`every frame to a client of generation ${generation} fits its schema`, async () => {
+    const client = await RawClient.connect(pod, generation);
+    const hello = {protocolVersion: 1, _meta: {'acpod.dev/client': `a secret for ${generation}, long enough`}};
+    await client.request('initialize', hello);
+    const {sessionId} = await client.request('session/new', {cwd: '/', mcpServers: [client.declaration]});
+    await until('a ready server', () => client.frames.some((f) => JSON.stringify(f).includes('"state":"ready"')));
+    const prompt = (text) => client.request('session/prompt', {sessionId, prompt: [{type: 'text', text}]});
+    await prompt('hello\n/search click\n/call katashiro.click {"a":1}\n/ask');
+    const turn = prompt('/call katashiro.click {"hold":true}');
+    await until('the held call', () => client.frames.some(({params}) => params?.params?.arguments?.hold));
+    client.notify('session/cancel', {sessionId});
+    await turn;
+    await client.request('session/list', {});
+    await client.request('session/resume', {sessionId, cwd: '/', mcpServers: []});
+    await client.request('session/close', {sessionId});
+    await assert.rejects(client.request('no/such', {}));
+    const judged = check(client);
+    assert.ok(judged.acp > 8, JSON.stringify(judged));
+    assert.ok(judged.own > (generation === 'C' ? 0 : 4), JSON.stringify(judged));
+    client.close();
+  });
+}
