@@ -1,14 +1,127 @@
 package capability
 
-import "github.com/acpod/acpod/runtime/kernel"
+import (
+	"fmt"
 
-// DeskKind is the kind of a desk in the tree.
-const DeskKind = "desk"
+	"github.com/acpod/acpod/runtime/kernel"
+)
 
-// DeskSpec describes the desk of one session, or the facade's own, as a child
-// of its spawner. It takes the messages of this package, comes back after a
-// crash with its names, and ends the calls that it had.
-func DeskSpec(name string, cfg DeskConfig) kernel.Spec {
-	cfg = cfg.withDefaults()
-	return kernel.Spec{Name: name, Kind: DeskKind, Restart: kernel.Permanent, New: func() kernel.Behavior { return newDesk(cfg) }}
+// desk owns the names of one session, its calls in flight, the keys that were
+// used, and the results that are kept for repeats. All of it belongs to its
+// turns; only the view is read from outside.
+type desk struct {
+	cfg      DeskConfig
+	limits   DeskLimits
+	servers  map[string]*served
+	declared map[string]struct{}
+	names    names
+	view     *View
+
+	calls    map[uint64]*call
+	askers   map[*kernel.Question]*call
+	tickets  map[kernel.Ticket]*call
+	sent     int // calls that were sent and are open
+	keys     keyBook
+	settling map[uint64]*kernel.Question
+}
+
+func newDesk(cfg DeskConfig) *desk {
+	return &desk{
+		cfg: cfg, limits: cfg.Limits,
+		servers: map[string]*served{}, declared: map[string]struct{}{},
+		calls: map[uint64]*call{}, askers: map[*kernel.Question]*call{}, tickets: map[kernel.Ticket]*call{},
+		settling: map[uint64]*kernel.Question{},
+	}
+}
+
+// Messages of the desk to itself.
+type (
+	settleOver struct{ question uint64 } // a Settle waited long enough
+	waitOver   struct{ call uint64 }     // a call waited long enough for its name
+	orphanOver struct{ call uint64 }     // nobody came back for a call
+	forgetKept struct{ kept *kept }      // a kept result is old
+)
+
+// Start takes over what the generation before had published.
+func (d *desk) Start(c *kernel.Ctx) error {
+	d.keys = newKeyBook(d.limits)
+	if before := d.cfg.View.Load(); before != nil {
+		d.restore(before)
+	}
+	d.publish(c)
+	return nil
+}
+
+func (d *desk) Receive(c *kernel.Ctx, m kernel.Msg) error {
+	switch m := m.(type) {
+	case Request:
+		d.begin(c, m)
+	case kernel.Answer:
+		d.answered(c, m)
+	case forgotten:
+		d.forgotten(c, m)
+	case checked:
+		d.checked(c, m)
+	case kernel.Cancelled:
+		d.left(c, m.Question)
+	case CancelRequest:
+		d.cancelRequest(c, m)
+	case EndCalls:
+		d.endCalls(c, m)
+	case waitOver:
+		d.waited(c, m.call)
+	case orphanOver:
+		d.orphanOver(c, m.call)
+	case forgetKept:
+		d.keys.drop(m.kept)
+	case Settle:
+		d.settle(c)
+	case settleOver:
+		d.settled(m.question)
+	case Declared:
+		for _, name := range m.Names {
+			d.declared[name] = struct{}{}
+		}
+		d.publish(c)
+	case Attach:
+		d.attach(c, m.Source)
+	case Detach:
+		d.detach(c, m.Source)
+	case Changed:
+		d.publish(c)
+	default:
+		c.Refuse("message")
+		c.Log().Warn("dropped a message that a desk does not know", "type", fmt.Sprintf("%T", m))
+	}
+	return nil
+}
+
+// Stop ends every call with a word to its caller. What was to be forgotten is.
+func (d *desk) Stop(c *kernel.Ctx, cause error) {
+	for _, k := range d.open() {
+		d.fail(c, k, &ended{EndDesk})
+	}
+	d.keys.clear()
+	d.releaseLists()
+}
+
+// settle answers at once or when the last connecting server has settled.
+func (d *desk) settle(c *kernel.Ctx) {
+	q := c.Question()
+	if q == nil {
+		return
+	}
+	if !d.view.Unsettled() {
+		q.Answer(Settled{}, nil)
+		return
+	}
+	d.settling[q.ID()] = q
+	c.After(SettleTimeout, settleOver{q.ID()})
+}
+
+func (d *desk) settled(question uint64) {
+	if q := d.settling[question]; q != nil {
+		delete(d.settling, question)
+		q.Answer(Settled{}, nil)
+	}
 }

@@ -1,32 +1,85 @@
 package capability
 
 import (
-	"log/slog"
+	"cmp"
 	"sync/atomic"
 	"time"
 
 	"github.com/acpod/acpod/runtime/kernel"
 )
 
+// DeskKind is the kind of a desk in the tree.
+const DeskKind = "desk"
+
 // DeskConfig is what a desk is made of.
 type DeskConfig struct {
-	Tag      string                // of R40 for logs and audit, "-" for anonymous callers
-	View     *atomic.Pointer[View] // where the desk publishes; the spawner shares it with callers
-	Grants   *Grants               // nil = [DefaultGrants]
-	Audit    Audit                 // nil = none
-	Ledger   Ledger                // nil = idempotency keys live in memory only
-	Open     *atomic.Int64         // the pod's count of calls in flight, may be nil
-	Limits   DeskLimits            // zero fields = defaults
-	Log      *slog.Logger          // nil = the cell's
-	Anonymous bool                 // the desk of callers without a token
+	Tag    string                // of R40 for logs and audit, "-" for anonymous callers
+	View   *atomic.Pointer[View] // where the desk publishes; whoever spawns it shares it with callers
+	Grants *Grants               // nil = DefaultGrants
+	Audit  Audit                 // nil = none
+	Ledger Ledger                // nil = idempotency keys live as long as the desk's slot
+	Open   *atomic.Int64         // the pod's count of calls in flight; may be nil
+	Limits DeskLimits
 }
 
 // DeskLimits are the bounds of one desk. Zero = the default.
 type DeskLimits struct {
-	Timeout      time.Duration // mcp.tunnel_timeout, 170 s
-	CallMax      time.Duration // mcp.call_max, 30 min
+	Timeout      time.Duration // of one call: mcp.tunnel_timeout, 170 s
+	CallMax      time.Duration // that progress may extend a call to: mcp.call_max, 30 min
 	OrphanWindow time.Duration // mcp.orphan_window, 30 s
-	Calls        int           // open calls, 256
+	KeepResult   time.Duration // of a call with a key, for repeats, 10 min
+	Calls        int           // open, 256
 	Keys         int           // idempotency keys remembered, 1024
+	Names        int           // given in the life of a session, 8192
 	KeptBytes    int64         // finished results kept for repeats, 1 MiB
 }
+
+func (l DeskLimits) withDefaults() DeskLimits {
+	l.Timeout = orDefault(l.Timeout, 170*time.Second)
+	l.CallMax = max(orDefault(l.CallMax, 30*time.Minute), l.Timeout)
+	l.OrphanWindow = orDefault(l.OrphanWindow, 30*time.Second)
+	l.KeepResult = orDefault(l.KeepResult, 10*time.Minute)
+	l.Calls = orDefault(l.Calls, 256)
+	l.Keys = orDefault(l.Keys, 1024)
+	l.Names = orDefault(l.Names, 8192)
+	l.KeptBytes = orDefault(l.KeptBytes, 1<<20)
+	return l
+}
+
+func orDefault[T cmp.Ordered](v, otherwise T) T {
+	var zero T
+	if v <= zero {
+		return otherwise
+	}
+	return v
+}
+
+// DeskSpec describes the desk of one session, or the facade's own for anonymous
+// callers, as a child of whoever spawns it. After a crash it comes back with its
+// servers and names; calls that it had have ended, and keys that it had started
+// answer outcome_unknown.
+func DeskSpec(name string, cfg DeskConfig) kernel.Spec {
+	cfg.Limits = cfg.Limits.withDefaults()
+	if cfg.Grants == nil {
+		cfg.Grants = DefaultGrants()
+	}
+	if cfg.View == nil {
+		cfg.View = new(atomic.Pointer[View])
+	}
+	if cfg.Ledger == nil {
+		cfg.Ledger = newMemoryLedger()
+	}
+	if cfg.Open == nil {
+		cfg.Open = new(atomic.Int64)
+	}
+	if cfg.Audit == nil {
+		cfg.Audit = noAudit{}
+	}
+	return kernel.Spec{Name: name, Kind: DeskKind, Restart: kernel.Permanent,
+		New: func() kernel.Behavior { return newDesk(cfg) }}
+}
+
+// noAudit is for a desk that was given none.
+type noAudit struct{}
+
+func (noAudit) Record(Entry) {}

@@ -80,8 +80,12 @@ func (t *Tool) Risk() string {
 	switch {
 	case t.ReadOnly():
 		return "read"
-	case t.Destructive():
+	case t.Annotations.Destructive.True():
 		return "destructive"
 	}
 	return "write"
 }
+
+// ReadOnly reports that the tool says of itself that it only reads: a repeat of
+// its call does no harm. A nil tool does not.
+func (t *Tool) ReadOnly() bool { return t != nil && t.Annotations.ReadOnly.True() }

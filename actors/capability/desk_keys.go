@@ -1,0 +1,269 @@
+package capability
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/acpod/acpod/runtime/kernel"
+)
+
+// keyID is what an idempotency key belongs to, within its session.
+type keyID struct{ server, tool, key string }
+
+// keyEntry is one key that was used: its call while that is open, then how it
+// ended.
+type keyEntry struct {
+	id      keyID
+	sha     [32]byte
+	call    *call
+	result  *kept    // the finished result, while it is kept
+	refusal *Refusal // what a repeat is told when there is no result
+}
+
+// kept is a finished result that waits for a repeat.
+type kept struct {
+	result Result
+	lease  *kernel.Lease
+	stop   func()    // takes back the timer that forgets it
+	key    *keyEntry // of a call with a key, else
+	orphan *call     // of a call whose caller went
+}
+
+// keyBook is the desk's memory of keys and of results for repeats. It is bounded
+// in keys and in bytes; the oldest goes first.
+type keyBook struct {
+	limits  DeskLimits
+	entries map[keyID]*keyEntry
+	order   []*keyEntry // by first use
+	kept    []*kept     // by end
+	bytes   int64
+}
+
+func newKeyBook(l DeskLimits) keyBook { return keyBook{limits: l, entries: map[keyID]*keyEntry{}} }
+
+// claimKey looks a call's key up. It reports true when the call needs no further
+// check: it joined the open call of the key, got its result, or was refused.
+func (d *desk) claimKey(c *kernel.Ctx, k *call) (settled bool) {
+	id := keyID{k.cap.Server, k.cap.Tool.Name, k.request.Key}
+	e := d.keys.entries[id]
+	switch {
+	case e == nil:
+		if k.key = d.keys.add(id, k); k.key == nil {
+			c.Refuse("keys")
+			d.refuse(c, k, &Refusal{Code: TooMuch, Text: "too many calls with idempotency keys are open; repeat it later"})
+			return true
+		}
+		return false
+	case e.sha != k.sha:
+		d.refuse(c, k, otherArguments())
+	case e.call != nil:
+		for _, a := range d.leave(k) {
+			d.join(e.call, a)
+		}
+		e.call.stopOrphanage()
+	case e.result != nil:
+		for _, a := range d.leave(k) {
+			d.share(c, a, e.result.result)
+		}
+	default:
+		d.refuse(c, k, e.refusal)
+	}
+	return true
+}
+
+func otherArguments() *Refusal {
+	return &Refusal{Code: BadArguments, Text: "this idempotency key was used with other arguments; use another key"}
+}
+
+// stopOrphanage takes back the timer of a call whose caller had gone.
+func (k *call) stopOrphanage() {
+	if k.phase == running {
+		k.stopTimer()
+	}
+}
+
+// add remembers a key; nil when every remembered key has an open call.
+func (b *keyBook) add(id keyID, k *call) *keyEntry {
+	if len(b.order) >= b.limits.Keys {
+		at := slices.IndexFunc(b.order, func(e *keyEntry) bool { return e.call == nil })
+		if at < 0 {
+			return nil
+		}
+		b.remove(b.order[at])
+	}
+	e := &keyEntry{id: id, sha: k.sha, call: k}
+	b.entries[id] = e
+	b.order = append(b.order, e)
+	return e
+}
+
+func (b *keyBook) remove(e *keyEntry) {
+	delete(b.entries, e.id)
+	b.order = slices.DeleteFunc(b.order, func(x *keyEntry) bool { return x == e })
+	if e.result != nil {
+		b.drop(e.result)
+	}
+}
+
+// lost notes that a key was started by an earlier life whose end was not seen.
+func (b *keyBook) lost(e *keyEntry) {
+	e.call = nil
+	e.refusal = &Refusal{Code: OutcomeUnknown, Text: "a call with this idempotency key was started before and its end was not seen; look at what it did and use another key to repeat it"}
+}
+
+// endKey notes that a call ended without a result. One that was sent and may have
+// had an effect is not repeated. Any other is as if it had not been: its start is
+// taken back, and until that is done a repeat is told to wait.
+func (d *desk) endKey(c *kernel.Ctx, k *call, refusal *Refusal) {
+	e := k.key
+	if e == nil {
+		return
+	}
+	e.call = nil
+	e.refusal = &Refusal{Code: CancelledCall, Text: "the call before with this idempotency key was not made and is being taken back; repeat it"}
+	switch {
+	case refusal.Code == OutcomeUnknown:
+		e.refusal = refusal
+	case k.started:
+		d.unstart(c, e, d.record(k))
+	case k.phase != checking: // else what comes of the check takes it back
+		d.keys.remove(e)
+	}
+}
+
+// keepForKey remembers how a call with a key ended, and its result while there
+// is room.
+func (d *desk) keepForKey(c *kernel.Ctx, k *call, result Result) {
+	e := k.key
+	e.call = nil
+	e.refusal = &Refusal{Code: OutcomeUnknown, Text: "the call with this idempotency key has ended and its result is no longer kept; use another key to repeat it"}
+	size := int64(len(result.Raw))
+	if size > d.limits.KeptBytes {
+		return
+	}
+	lease, err := c.Account().Acquire(size)
+	if err != nil {
+		return
+	}
+	kp := &kept{result: Result{Raw: slices.Clone(result.Raw)}, lease: lease, key: e}
+	e.result = kp
+	d.keep(c, kp, d.limits.KeepResult)
+}
+
+// keepForOrphan keeps the result of a call whose caller has gone, for an
+// identical call within what is left of the orphan window.
+func (d *desk) keepForOrphan(c *kernel.Ctx, k *call, result Result, lease *kernel.Lease) {
+	left := k.until.Sub(c.Now())
+	if left <= 0 {
+		lease.Release()
+		return
+	}
+	d.keep(c, &kept{result: result, lease: lease, orphan: k}, left)
+}
+
+func (d *desk) keep(c *kernel.Ctx, kp *kept, for_ time.Duration) {
+	kp.stop = c.After(for_, forgetKept{kp})
+	d.keys.kept = append(d.keys.kept, kp)
+	d.keys.bytes += int64(len(kp.result.Raw))
+	for d.keys.bytes > d.limits.KeptBytes && len(d.keys.kept) > 1 {
+		d.keys.drop(d.keys.kept[0])
+	}
+}
+
+// drop forgets a kept result; what it had is freed.
+func (b *keyBook) drop(kp *kept) {
+	if b.take(kp) {
+		kp.lease.Release()
+	}
+}
+
+// take removes a kept result whose lease goes on to somebody else.
+func (b *keyBook) take(kp *kept) bool {
+	at := slices.Index(b.kept, kp)
+	if at < 0 {
+		return false
+	}
+	b.kept = slices.Delete(b.kept, at, at+1)
+	b.bytes -= int64(len(kp.result.Raw))
+	kp.stop()
+	if kp.key != nil {
+		kp.key.result = nil
+	}
+	return true
+}
+
+// forgetOrphans drops the results of orphans of a token, or of all.
+func (b *keyBook) forgetOrphans(token [32]byte) {
+	for _, kp := range slices.Clone(b.kept) {
+		if kp.orphan != nil && (token == [32]byte{} || kp.orphan.request.Token == token) {
+			b.drop(kp)
+		}
+	}
+}
+
+func (b *keyBook) clear() {
+	for len(b.kept) > 0 {
+		b.drop(b.kept[0])
+	}
+}
+
+// rejoin looks for what an identical call of the same token left behind: an
+// orphan that runs, which it joins, or its finished result, which it gets. Calls
+// that have a caller are never joined without a key, and anonymous callers join by
+// key alone.
+func (d *desk) rejoin(c *kernel.Ctx, k *call, a asker) bool {
+	if a.token == [32]byte{} {
+		return false
+	}
+	same := func(o *call) bool {
+		return o.request.Token == a.token && o.request.Name == k.request.Name && o.sha == k.sha &&
+			(k.request.Key == "" || k.request.Key == o.request.Key)
+	}
+	for _, o := range d.open() {
+		if o.phase == running && len(o.askers) == 0 && same(o) {
+			o.stopTimer()
+			d.join(o, a)
+			return true
+		}
+	}
+	for _, kp := range d.keys.kept {
+		if kp.orphan != nil && same(kp.orphan) {
+			d.keys.take(kp)
+			a.question.Answer(kp.result, kp.lease)
+			return true
+		}
+	}
+	return false
+}
+
+// record is the ledger's record of a call, with an empty key when it has none.
+func (d *desk) record(k *call) KeyRecord {
+	if k.key == nil {
+		return KeyRecord{}
+	}
+	return KeyRecord{Session: d.cfg.Tag, Server: k.key.id.server, Tool: k.key.id.tool, Key: k.key.id.key, ArgsSHA: k.sha}
+}
+
+// unstart takes a key's start back out of the ledger: its call was not made.
+func (d *desk) unstart(c *kernel.Ctx, e *keyEntry, record KeyRecord) {
+	ledger := d.cfg.Ledger
+	c.Go("forget key", func(ctx context.Context) kernel.Msg {
+		return forgotten{key: e, err: ledger.Forget(ctx, record)}
+	})
+}
+
+// forgotten says that a key's start was taken back, or could not be.
+type forgotten struct {
+	key *keyEntry
+	err error
+}
+
+func (d *desk) forgotten(c *kernel.Ctx, m forgotten) {
+	if m.err != nil {
+		c.Log().Warn("an idempotency key could not be taken back; its repeats will be outcome_unknown", "error", m.err)
+		d.keys.lost(m.key)
+		return
+	}
+	d.keys.remove(m.key)
+}

@@ -1,0 +1,153 @@
+package capability
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/acpod/acpod/runtime/kernel"
+)
+
+// served is one declared name and the sources that serve it or are about to.
+type served struct {
+	provider string
+	sources  []Source // in the order of their attachment
+	last     *List    // listed last by whatever source
+}
+
+// choose is who serves: the latest source that is ready, else the latest that is
+// connecting, else the latest that failed.
+func (s *served) choose() Source {
+	var best Source
+	rank := func(x Source) int {
+		if x == nil {
+			return -1
+		}
+		switch x.Tools().State {
+		case Ready:
+			return 3
+		case Connecting:
+			return 2
+		case Failed:
+			return 1
+		}
+		return 0
+	}
+	for _, x := range s.sources {
+		if rank(x) >= rank(best) {
+			best = x
+		}
+	}
+	return best
+}
+
+func (d *desk) attach(c *kernel.Ctx, src Source) {
+	s := d.servers[src.Server()]
+	if s == nil {
+		s = &served{provider: src.Provider()}
+		d.servers[src.Server()] = s
+	}
+	d.declared[src.Server()] = struct{}{}
+	if !slices.Contains(s.sources, src) {
+		s.sources = append(s.sources, src)
+	}
+	d.publish(c)
+}
+
+func (d *desk) detach(c *kernel.Ctx, src Source) {
+	s := d.servers[src.Server()]
+	if s == nil {
+		src.Tools().List.Release()
+		return
+	}
+	s.sources = slices.DeleteFunc(s.sources, func(x Source) bool { return x == src })
+	list := src.Tools().List
+	if next := s.choose(); list != nil && (next == nil || next.Tools().List == nil) {
+		s.keep(list)
+	} else if list != s.last {
+		list.Release()
+	}
+	d.publish(c)
+}
+
+// keep remembers what was listed last. A list that it takes the place of is
+// freed, unless a source still has it.
+func (s *served) keep(l *List) {
+	if s.last == l {
+		return
+	}
+	if old := s.last; old != nil && !slices.ContainsFunc(s.sources, func(x Source) bool { return x.Tools().List == old }) {
+		old.Release()
+	}
+	s.last = l
+}
+
+// publish computes the view anew and lets go on whoever waited for it. It gives
+// names to what is offered now and has none.
+func (d *desk) publish(c *kernel.Ctx) {
+	v := &View{grants: d.cfg.Grants, declared: maps.Clone(d.declared), servers: make(map[string]server, len(d.servers))}
+	var offered []binding
+	for name, s := range d.servers {
+		out := server{provider: s.provider, source: s.choose()}
+		if out.source != nil {
+			t := out.source.Tools()
+			out.settled = t.State != Connecting
+			if t.List != nil {
+				s.keep(t.List)
+			}
+		}
+		out.last = s.last
+		v.servers[name] = out
+		for _, tool := range out.list().All() {
+			if d.cfg.Grants.Tool(name, tool.Name) {
+				offered = append(offered, binding{name, tool.Name})
+			}
+		}
+	}
+	if next := d.names.extend(offered); len(next.meaning) <= d.limits.Names {
+		d.names = next
+	} else {
+		c.Refuse("names")
+	}
+	v.names = d.names
+	d.view = v
+	d.cfg.View.Store(v)
+	c.Attr("capabilities", len(v.Catalog()))
+	d.resume(c)
+}
+
+// resume lets go on whoever waited for servers to settle.
+func (d *desk) resume(c *kernel.Ctx) {
+	if !d.view.Unsettled() {
+		for id := range d.settling {
+			d.settled(id)
+		}
+	}
+	for _, k := range d.open() {
+		if k.phase == waiting {
+			d.resolve(c, k, false)
+		}
+	}
+}
+
+// restore takes over the servers and names of the generation before.
+func (d *desk) restore(before *View) {
+	maps.Copy(d.declared, before.declared)
+	d.names = before.names
+	for name, s := range before.servers {
+		at := &served{provider: s.provider, last: s.last}
+		if s.source != nil {
+			at.sources = []Source{s.source}
+		}
+		d.servers[name] = at
+	}
+}
+
+// releaseLists gives back the bytes of all lists that this desk has kept.
+func (d *desk) releaseLists() {
+	for _, s := range d.servers {
+		s.last.Release()
+		for _, x := range s.sources {
+			x.Tools().List.Release()
+		}
+	}
+}

@@ -1,0 +1,185 @@
+package capability
+
+import (
+	"context"
+	"encoding/json/jsontext"
+	"encoding/json/v2"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+
+	"github.com/kaptinlin/jsonschema"
+
+	"github.com/acpod/acpod/protocol/jsonrpc"
+)
+
+// Bounds of the check of arguments. Schemas are written by strangers.
+const (
+	maxSchemaBytes = 256 << 10
+	maxSchemaDepth = 128
+	maxArgsDepth   = 128
+	maxListed      = 8       // failing paths named in one refusal
+	maxSteps       = 200_000 // of one validation, see budget
+)
+
+// checkSlots bounds how many validations run at once in the process: they are
+// pure work of the processor.
+var checkSlots = make(chan struct{}, max(2, runtime.GOMAXPROCS(0)))
+
+// Schema is a tool's input schema, ready to check arguments with. It is safe
+// from any goroutine.
+//
+// A schema that cannot be compiled does not keep a tool from being called: its
+// server checks the arguments itself, and the pod says that it did not. One that
+// refers to something outside of itself refuses every call: nothing is ever
+// fetched, and what cannot be read must not be waved through.
+type Schema struct {
+	compiled  *jsonschema.Schema
+	document  any    // decoded, for the budget
+	unchecked string // why arguments pass unchecked
+	refused   string // why every call is refused
+}
+
+// CompileSchema compiles a raw input schema. It never fails: what is wrong with
+// the schema is told by [Schema.Check]. An empty schema takes every object.
+func CompileSchema(raw []byte) (s *Schema) {
+	s = &Schema{}
+	defer func() {
+		if r := recover(); r != nil {
+			s.compiled, s.unchecked = nil, "the compiler gave up on the schema"
+		}
+	}()
+	if len(raw) > maxSchemaBytes {
+		s.unchecked = fmt.Sprintf("the schema has more than %d KiB", maxSchemaBytes>>10)
+		return s
+	}
+	if depth(raw) > maxSchemaDepth {
+		s.unchecked = fmt.Sprintf("the schema nests deeper than %d", maxSchemaDepth)
+		return s
+	}
+	if err := json.Unmarshal(raw, &s.document); err != nil {
+		s.unchecked = "the schema is not sound JSON: " + oneLine(err.Error())
+		return s
+	}
+	compiled, err := newCompiler().Compile(withoutContent(raw, s.document))
+	switch {
+	case errors.Is(err, jsonschema.ErrReferenceResolution):
+		s.refused = "its input schema refers to something that is not part of it, which is never fetched; the tool's author must write it into the schema"
+	case err != nil:
+		s.unchecked = "the schema does not compile: " + oneLine(err.Error())
+	default:
+		s.compiled = compiled
+	}
+	return s
+}
+
+// newCompiler is a compiler for one schema: it keeps what it compiled by $id, so
+// sharing one would let one tool's schema stand for another's. It loads nothing.
+func newCompiler() *jsonschema.Compiler {
+	c := jsonschema.NewCompiler()
+	clear(c.Loaders) // http and https
+	return c
+}
+
+// ArgumentError says what is wrong with arguments, one line.
+type ArgumentError struct{ Text string }
+
+func (e *ArgumentError) Error() string { return e.Text }
+
+// Check judges the bytes of arguments: one JSON object without repeated members
+// that the schema takes. The error is an *[ArgumentError] that names every
+// failing path, at most eight, or ctx's end. unchecked says why the schema had
+// no say, for the pod's own log.
+func (s *Schema) Check(ctx context.Context, args []byte) (unchecked string, err error) {
+	if !jsonrpc.IsObject(args) {
+		return "", &ArgumentError{"arguments must be a JSON object, not " + kindOf(args)}
+	}
+	if depth(args) > maxArgsDepth {
+		return "", &ArgumentError{fmt.Sprintf("arguments nest deeper than %d", maxArgsDepth)}
+	}
+	select {
+	case checkSlots <- struct{}{}:
+		defer func() { <-checkSlots }()
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
+	}
+	var value any
+	if err := json.Unmarshal(args, &value, jsontext.AllowInvalidUTF8(true)); err != nil {
+		return "", &ArgumentError{"arguments are not sound JSON: " + oneLine(err.Error())}
+	}
+	switch {
+	case s.refused != "":
+		return "", &ArgumentError{"the tool cannot be called: " + s.refused}
+	case s.compiled == nil:
+		return s.unchecked, nil
+	case !withinBudget(s.document, value, maxSteps):
+		return "checking these arguments against the schema would take too long", nil
+	}
+	return "", s.validate(args)
+}
+
+// validate runs the validator. A panic of it is about these arguments.
+func (s *Schema) validate(args []byte) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = &ArgumentError{"the arguments could not be checked against the tool's input schema"}
+		}
+	}()
+	result := s.compiled.ValidateJSON(args)
+	if result.IsValid() {
+		return nil
+	}
+	list := failures(result)
+	if more := len(list) - maxListed; more > 0 {
+		list = append(list[:maxListed:maxListed], fmt.Sprintf("and %d more", more))
+	}
+	return &ArgumentError{"the arguments do not fit the tool's input schema: " + strings.Join(list, "; ")}
+}
+
+// kindOf names what stands in place of an object.
+func kindOf(raw []byte) string {
+	if len(raw) == 0 {
+		return "nothing"
+	}
+	switch raw[0] {
+	case '"':
+		return "a string"
+	case '[':
+		return "an array"
+	case 't', 'f':
+		return "a boolean"
+	case 'n':
+		return "null"
+	}
+	return "a number"
+}
+
+// depth is how deep arrays and objects nest in a well-formed JSON text.
+func depth(raw []byte) int {
+	now, most, text := 0, 0, false
+	for i := 0; i < len(raw); i++ {
+		switch b := raw[i]; {
+		case text && b == '\\':
+			i++
+		case b == '"':
+			text = !text
+		case text:
+		case b == '{' || b == '[':
+			now++
+			most = max(most, now)
+		case b == '}' || b == ']':
+			now--
+		}
+	}
+	return most
+}
+
+// oneLine keeps an error's text on one line and short.
+func oneLine(s string) string {
+	s = strings.Join(strings.Fields(s), " ")
+	if len(s) > 300 {
+		s = strings.ToValidUTF8(s[:300], "") + "…"
+	}
+	return s
+}
