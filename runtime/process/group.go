@@ -140,7 +140,7 @@ func endGroups(groups []Group, grace time.Duration) []Group {
 			if left = living(left); len(left) == 0 || time.Now().After(deadline) {
 				break
 			}
-			time.Sleep(pause)
+			<-time.After(pause) // nothing tells the end of a group
 		}
 	}
 	return left

@@ -28,8 +28,11 @@ func TestMain(m *testing.M) {
 			os.Exit(play(role, os.Args[2:]))
 		}
 	}
+	_ = os.Setenv(quick, "atexit_sleep_ms=0") // the race detector makes each child sleep a second at its end
 	goleak.VerifyTestMain(m)
 }
+
+const quick = "GORACE"
 
 func roleOf(name string, args ...string) []string {
 	path, err := os.Executable()
@@ -141,7 +144,7 @@ func holder(records string, roles []string) int {
 		if helper, ok := strings.CutPrefix(role, "wrapper:"); ok {
 			argv = roleOf("wrapper", helper, "stays")
 		}
-		p, err := Start(Spec{Argv: argv, Guardian: guardian})
+		p, err := Start(Spec{Argv: argv, Guardian: guardian, Env: []string{quick + "=" + os.Getenv(quick)}})
 		if err != nil {
 			fmt.Println("error", err)
 			return 1
@@ -158,6 +161,7 @@ func holder(records string, roles []string) int {
 func start(t *testing.T, spec Spec, role string, args ...string) (*Process, *lines) {
 	t.Helper()
 	spec.Argv = roleOf(role, args...)
+	spec.Env = append(spec.Env, quick+"="+os.Getenv(quick))
 	p, err := Start(spec)
 	if err != nil {
 		t.Fatal(err)
