@@ -21,7 +21,7 @@ type List struct {
 	Early bool // from the declaration, until the real list replaces it
 	tools []*Tool
 	names map[string]*Tool
-	bytes *kernel.Lease
+	bytes []*kernel.Lease
 }
 
 // Tool is one tool of a list. Immutable, apart from what is derived from it once.
@@ -31,9 +31,9 @@ type Tool struct {
 	schema func() *Schema
 }
 
-// NewList makes a list of tools; of equal names the first counts. bytes pays for
-// what the tools hold and belongs to the list from now on; it may be nil.
-func NewList(tools []mcp.Tool, early bool, bytes *kernel.Lease) *List {
+// NewList makes a list of tools; of equal names the first counts. bytes pay for
+// what the tools hold and belong to the list from now on.
+func NewList(tools []mcp.Tool, early bool, bytes ...*kernel.Lease) *List {
 	l := &List{Early: early, names: make(map[string]*Tool, len(tools)), bytes: bytes}
 	for _, raw := range tools {
 		if _, twice := l.names[raw.Name]; twice {
@@ -65,12 +65,16 @@ func (l *List) Tool(published string) (*Tool, bool) {
 	return t, ok
 }
 
-// Release gives back the bytes that pay for the list. Who still reads it may.
-// It is called by the desk that kept it, once another list of that server
-// replaces it or the desk ends.
+// Release gives back the bytes that pay for the list; who still reads it may. A
+// source releases a list that it replaces itself. One that outlives its source is
+// the desk's, which releases it once another list of that server replaces it or
+// the desk ends.
 func (l *List) Release() {
-	if l != nil {
-		l.bytes.Release()
+	if l == nil {
+		return
+	}
+	for _, b := range l.bytes {
+		b.Release()
 	}
 }
 

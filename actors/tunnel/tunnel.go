@@ -1,6 +1,8 @@
 package tunnel
 
 import (
+	"errors"
+	"fmt"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -10,35 +12,42 @@ import (
 	"github.com/acpod/acpod/runtime/kernel"
 )
 
+// Kind is the kind of a tunnel in the tree.
+const Kind = "tunnel"
+
+// Config is what all tunnels of the pod share.
+type Config struct {
+	Version string // of acpod, for clientInfo
+	Limits  Limits
+}
+
 // Limits bound one tunnel. Zero = the default.
 type Limits struct {
 	Tools       int           // limits.tools_per_server, 256
-	SchemaBytes int           // limits.tool_schema_bytes, 64 KiB: one tool as listed
+	SchemaBytes int           // limits.tool_schema_bytes, 64 KiB; a whole tool may have twice that
 	Pages       int           // of one tools/list, 100
-	Calls       int           // in flight, 64 (what a client of generation C grants at least)
-	Connect     time.Duration // mcp/connect and each request of the handshake, 30 s
+	Calls       int           // in flight, 64: what a client of generation C grants at least
+	Connect     time.Duration // mcp/connect, each request of the handshake and each page, 30 s
 	Disconnect  time.Duration // wait for the answer of mcp/disconnect, 5 s
 }
 
 func (l Limits) withDefaults() Limits {
-	if l.Tools <= 0 {
-		l.Tools = 256
+	number := func(n *int, otherwise int) {
+		if *n <= 0 {
+			*n = otherwise
+		}
 	}
-	if l.SchemaBytes <= 0 {
-		l.SchemaBytes = 64 << 10
+	duration := func(d *time.Duration, otherwise time.Duration) {
+		if *d <= 0 {
+			*d = otherwise
+		}
 	}
-	if l.Pages <= 0 {
-		l.Pages = 100
-	}
-	if l.Calls <= 0 {
-		l.Calls = 64
-	}
-	if l.Connect <= 0 {
-		l.Connect = 30 * time.Second
-	}
-	if l.Disconnect <= 0 {
-		l.Disconnect = 5 * time.Second
-	}
+	number(&l.Tools, 256)
+	number(&l.SchemaBytes, 64<<10)
+	number(&l.Pages, 100)
+	number(&l.Calls, 64)
+	duration(&l.Connect, 30*time.Second)
+	duration(&l.Disconnect, 5*time.Second)
 	return l
 }
 
@@ -47,16 +56,9 @@ type Params struct {
 	Declared acp.Declared
 	Carrier  Carrier
 	Attach   uint64     // number of the declaration, stamped in the reader
-	Session  string     // the session's id as its streams are named; never logged
-	Tag      string     // of R40
+	Session  string     // the session's id: part of the stream's name, never logged
 	Desk     kernel.Ref // is told capability.Changed
 	Config   Config
-}
-
-// Config is what all tunnels of the pod share.
-type Config struct {
-	Version string // of acpod, for clientInfo
-	Limits  Limits
 }
 
 // Tunnel is the handle of one declared server: the [capability.Source] that a
@@ -71,13 +73,21 @@ type Tunnel struct {
 	ref     atomic.Pointer[kernel.Ref]
 }
 
-// New makes the handle; nothing runs before its Spec is spawned as a child of
-// the session. Tools in the declaration are listed at once.
+// New makes the handle. Nothing runs before its [Tunnel.Spec] is spawned as a
+// child of the session.
 func New(p Params) *Tunnel {
 	t := &Tunnel{params: p, limits: p.Config.Limits.withDefaults()}
 	t.stream = p.Session + "/" + strconv.FormatUint(p.Attach, 10)
 	t.status.Store(&Status{State: Connecting})
+	t.toolset.Store(&capability.Toolset{State: capability.Connecting})
 	return t
+}
+
+// Spec describes the tunnel's actor, a child of the session: transient, so that
+// only a crash of our own code connects again.
+func (t *Tunnel) Spec(name string) kernel.Spec {
+	return kernel.Spec{Name: name, Kind: Kind, Restart: kernel.Transient,
+		New: func() kernel.Behavior { return newActor(t) }}
 }
 
 // Claim is this tunnel's claim to its place in the session.
@@ -85,6 +95,9 @@ func (t *Tunnel) Claim() Claim {
 	return Claim{Name: t.params.Declared.Name, ID: t.params.Declared.ID,
 		Rank: Rank{Connection: t.params.Carrier.Rank(), Attach: t.params.Attach}}
 }
+
+// Declared is the declaration that the tunnel was made for.
+func (t *Tunnel) Declared() acp.Declared { return t.params.Declared }
 
 // Carrier is the socket that carries this tunnel.
 func (t *Tunnel) Carrier() Carrier { return t.params.Carrier }
@@ -100,3 +113,17 @@ func (t *Tunnel) Server() string { return t.params.Declared.Name }
 
 // Tools implements [capability.Source].
 func (t *Tunnel) Tools() *capability.Toolset { return t.toolset.Load() }
+
+// Call implements [capability.Source].
+func (t *Tunnel) Call(c *kernel.Ctx, call capability.Call) (kernel.Ticket, error) {
+	ref := t.ref.Load()
+	if ref == nil {
+		call.Bytes.Release()
+		return kernel.Ticket{}, capability.ErrDetached
+	}
+	ticket, err := c.Request(ref.Current(), call)
+	if errors.Is(err, kernel.ErrStopped) {
+		err = fmt.Errorf("%w: %w", capability.ErrDetached, err)
+	}
+	return ticket, err
+}

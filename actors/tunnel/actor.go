@@ -1,0 +1,199 @@
+package tunnel
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/acpod/acpod/actors/capability"
+	"github.com/acpod/acpod/protocol/acp"
+	"github.com/acpod/acpod/protocol/jsonrpc"
+	"github.com/acpod/acpod/protocol/mcp"
+	"github.com/acpod/acpod/runtime/kernel"
+)
+
+// actor is one generation of a tunnel. It does one thing at a time beside its
+// calls: a step of the handshake, or a page of the list.
+type actor struct {
+	t        *Tunnel
+	codec    acp.Codec
+	opening  *opening
+	owed     *kernel.Obligation
+	target   string // connection id, or server id in generation C
+	sequence uint64 // of requests; makes request ids and progress tokens
+	step     step
+	listing  *listing // a tools/list that runs
+	again    bool     // the list changed while it was being fetched
+	calls    calls
+}
+
+func newActor(t *Tunnel) *actor { return &actor{t: t, calls: newCalls()} }
+
+// Messages of the actor to itself.
+type (
+	socketGone struct{}
+	stepOver   struct{ ticket kernel.Ticket }
+	callOver   struct{ ticket kernel.Ticket }
+)
+
+// Start begins to connect.
+func (a *actor) Start(c *kernel.Ctx) error {
+	self := c.Self()
+	a.t.ref.Store(&self)
+	d := a.t.params.Declared
+	c.Attr("server", d.Name)
+	c.Attr("attach", a.t.params.Attach)
+	gone := a.t.params.Carrier.Gone()
+	c.Go("socket", func(ctx context.Context) kernel.Msg {
+		select {
+		case <-gone:
+			return socketGone{}
+		case <-ctx.Done():
+			return nil
+		}
+	})
+	if a.codec = acp.CodecFor(d); a.codec == nil {
+		return a.fail(c, "it is not declared as served over this socket")
+	}
+	a.early(c)
+	return a.connect(c)
+}
+
+func (a *actor) Receive(c *kernel.Ctx, m kernel.Msg) error {
+	switch m := m.(type) {
+	case capability.Call:
+		a.call(c, m)
+	case kernel.Answer:
+		return a.answered(c, m)
+	case kernel.Cancelled:
+		a.cancelled(c, m.Question)
+	case Inbound:
+		a.inbound(c, m)
+	case callOver:
+		a.timeout(c, m.ticket)
+	case stepOver:
+		if m.ticket == a.step.ticket {
+			c.Cancel(a.step.ticket)
+			return a.step.then(c, nil, fmt.Errorf("no answer within %v", a.t.limits.Connect))
+		}
+	case socketGone:
+		a.calls.failAll(c, errGone)
+		a.publish(c, capability.Detached, Status{State: Failed, Reason: "its client's socket is gone"}, nil)
+		return kernel.ErrDone
+	default:
+		c.Refuse("message")
+		c.Log().Warn("dropped a message that a tunnel does not know", "type", fmt.Sprintf("%T", m))
+	}
+	return nil
+}
+
+// Stop says why the tunnel is no more. After a crash it is about to come back.
+func (a *actor) Stop(c *kernel.Ctx, cause error) {
+	a.calls.failAll(c, fmt.Errorf("%w: the tunnel ended", capability.ErrDetached))
+	switch now := a.t.Status().State; {
+	case errors.Is(cause, ErrEvicted), errors.Is(cause, ErrStoodDown), errors.Is(cause, ErrTakenOver):
+		a.publish(c, capability.Detached, Status{State: Superseded, Reason: reasonOf(cause)}, nil)
+	case errors.Is(cause, ErrWithdrawn):
+		a.publish(c, capability.Detached, Status{State: Withdrawn, Reason: reasonOf(cause)}, nil)
+	case now != Connecting && now != Ready:
+		// it said why before it ended
+	case errors.Is(cause, kernel.ErrStopped), errors.Is(cause, kernel.ErrShutdown), c.Parent().Cause() != nil:
+		a.publish(c, capability.Detached, Status{State: Withdrawn, Reason: "the session ended"}, nil)
+	default:
+		a.publish(c, capability.Connecting, Status{State: Connecting, Reason: "it starts again after a fault of the pod"}, nil)
+	}
+}
+
+// reasonOf is the innermost text of a cause with which a session stops a tunnel.
+func reasonOf(cause error) string {
+	for _, known := range []error{ErrEvicted, ErrStoodDown, ErrTakenOver, ErrWithdrawn} {
+		if errors.Is(cause, known) {
+			return known.Error()
+		}
+	}
+	return cause.Error()
+}
+
+var errGone = fmt.Errorf("%w: %w", capability.ErrDetached, ErrGone)
+
+// publish makes a state known: to whoever reads the snapshot, then to the desk
+// and to the session. A nil list keeps the one that is there.
+func (a *actor) publish(c *kernel.Ctx, state capability.State, status Status, list *capability.List) {
+	before := a.t.toolset.Load()
+	next := &capability.Toolset{State: state, Reason: status.Reason, List: before.List}
+	if list != nil {
+		next.List = list
+	}
+	a.t.status.Store(&status)
+	a.t.toolset.Store(next)
+	if list != nil {
+		before.List.Release()
+	}
+	c.Attr("state", string(status.State))
+	c.Attr("reason", status.Reason)
+	c.Attr("tools", len(next.List.All()))
+	if desk := a.t.params.Desk.Current(); !desk.IsZero() {
+		a.told(c, desk.Signal(capability.Changed{Source: a.t}))
+	}
+	a.told(c, c.Parent().Signal(Changed{Tunnel: a.t, Status: status}))
+}
+
+// told counts a signal that found no room. One to somebody who has ended is moot.
+func (a *actor) told(c *kernel.Ctx, err error) {
+	if err != nil && !errors.Is(err, kernel.ErrStopped) {
+		c.Refuse("signal")
+		c.Log().Warn("a change of a tunnel was not told", "error", err)
+	}
+}
+
+// fail ends the tunnel cleanly. What was opened is closed by the release.
+func (a *actor) fail(c *kernel.Ctx, why string) error {
+	c.Log().Info("a tunnel failed", "server", jsonrpc.Show(a.t.Server()), "reason", why)
+	a.publish(c, capability.Failed, Status{State: Failed, Reason: why}, nil)
+	return kernel.ErrDone
+}
+
+// next is a new number for a request id and a progress token.
+func (a *actor) next() uint64 {
+	a.sequence++
+	return a.sequence
+}
+
+// requestID is the inner request id of generation C: unique on the socket, because
+// attach numbers are.
+func (a *actor) requestID(n uint64) string {
+	return "acpod-" + strconv.FormatUint(a.t.params.Attach, 10) + "-" + strconv.FormatUint(n, 10)
+}
+
+// ask sends one inner request.
+func (a *actor) ask(c *kernel.Ctx, n uint64, method string, params []byte) (kernel.Ticket, error) {
+	out := Out{Stream: a.t.stream, Cancel: a.codec.CancelFrames}
+	id := ""
+	if a.codec.Stateless() {
+		id = a.requestID(n)
+		out.RequestID = id
+		var err error
+		if params, err = mcp.ModernParams(params, a.t.params.Config.Version); err != nil {
+			return kernel.Ticket{}, err
+		}
+	}
+	out.Method, out.Params = a.codec.Message(a.target, id, method, params)
+	return a.t.params.Carrier.Request(c, out)
+}
+
+// inner takes the inner result out of an answer. The lease stays the answer's.
+func (a *actor) inner(m kernel.Answer) ([]byte, error) {
+	if m.Err != nil {
+		return nil, m.Err
+	}
+	reply, ok := m.Msg.(Reply)
+	if !ok {
+		return nil, fmt.Errorf("the carrier answered with %T", m.Msg)
+	}
+	result, fault := a.codec.Unwrap(reply.Result)
+	if fault != nil {
+		return nil, fault
+	}
+	return result, nil
+}
