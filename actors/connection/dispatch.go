@@ -1,0 +1,294 @@
+package connection
+
+import (
+	"errors"
+
+	"github.com/acpod/acpod/actors/session"
+	"github.com/acpod/acpod/actors/tunnel"
+	"github.com/acpod/acpod/protocol/acp"
+	"github.com/acpod/acpod/protocol/jsonrpc"
+	"github.com/acpod/acpod/runtime/kernel"
+)
+
+// inbound is one scanned frame with its lease, until somebody takes that.
+type inbound struct {
+	jsonrpc.Frame
+	lease *kernel.Lease
+}
+
+// give moves the lease to the account of whoever gets the frame.
+func (f *inbound) give(to *kernel.Account) (*kernel.Lease, error) {
+	if err := f.lease.Move(to); err != nil {
+		return nil, err
+	}
+	lease := f.lease
+	f.lease = nil
+	return lease, nil
+}
+
+// dispatch judges one frame in the order of R12, most of which is jsonrpc.ScanLimit's, and sends it on its way.
+func (a *conn) dispatch(c *kernel.Ctx, raw *inFrame) {
+	f := &inbound{lease: raw.bytes}
+	defer func() { f.lease.Release() }()
+	var fault *jsonrpc.Fault
+	if f.Frame, fault = jsonrpc.ScanLimit(raw.data, int(a.cfg.RequestBytes)); fault != nil {
+		a.faulty(c, fault)
+		return
+	}
+	switch f.Kind {
+	case jsonrpc.Response:
+		if a.answered(c, f.Frame, f.lease) {
+			f.lease = nil
+		}
+	case jsonrpc.Notification:
+		a.notified(c, f)
+	case jsonrpc.Request:
+		a.requested(c, f)
+	case jsonrpc.Invalid:
+	}
+}
+
+func (a *conn) faulty(c *kernel.Ctx, fault *jsonrpc.Fault) {
+	if !fault.Silent() {
+		a.client.deny(fault.ID, fault.Err())
+		return
+	}
+	c.Refuse("invalid_dropped")
+	if fault.Code == jsonrpc.Overload {
+		a.client.spend() // dropped for its size
+	}
+}
+
+// requested dispatches a request. Everything but initialize needs one first; what nobody knows is told so at any time, which
+// some clients use as a ping.
+func (a *conn) requested(c *kernel.Ctx, f *inbound) {
+	switch f.Method {
+	case acp.MethodInitialize:
+		a.initialize(c, f.Frame)
+		return
+	case acp.MethodSessionCancel:
+		a.client.deny(f.ID, &jsonrpc.Error{Code: jsonrpc.InvalidRequest, Message: "session/cancel is a notification: send it without an id"})
+		return
+	}
+	serve := a.server(f.Method)
+	if serve == nil {
+		if acp.IsInbound(f.Method) {
+			c.Refuse("inbound_request") // sampling, roots, elicitation: they reach nobody
+		}
+		a.client.deny(f.ID, jsonrpc.UnknownMethod(f.Method))
+		return
+	}
+	if a.client.hello.Load() == nil {
+		a.client.deny(f.ID, jsonrpc.NotInitializedError(f.Method))
+		return
+	}
+	serve(c, f)
+}
+
+func (a *conn) server(method string) func(*kernel.Ctx, *inbound) {
+	switch method {
+	case acp.MethodSessionNew:
+		return a.newSession
+	case acp.MethodSessionResume:
+		return a.resumeSession
+	case acp.MethodSessionPrompt:
+		return a.prompted
+	case acp.MethodSessionList:
+		return a.listSessions
+	case acp.MethodSessionClose:
+		return a.closeSession
+	}
+	return nil
+}
+
+// newSession checks in R20's order; what is left is the supervisor's.
+func (a *conn) newSession(c *kernel.Ctx, f *inbound) {
+	p, bad := session.ParseNew(f.Params, a.client.hello.Load().servers)
+	if bad == nil {
+		bad = a.roomForSession()
+	}
+	if bad == nil {
+		bad = p.CheckServers(a.cfg.ServersPerSession)
+	}
+	if bad != nil {
+		a.client.deny(f.ID, bad)
+		return
+	}
+	a.hand(c, f, opening, "", a.sessions(), func(req uint64, held *kernel.Lease) kernel.Msg {
+		return session.Open{Client: a.client, Req: req, Params: p, Held: held}
+	})
+}
+
+// resumeSession checks in R25's order.
+func (a *conn) resumeSession(c *kernel.Ctx, f *inbound) {
+	p, bad := session.ParseResume(f.Params)
+	if bad == nil {
+		bad = p.CheckServers(a.cfg.ServersPerSession)
+	}
+	if bad == nil && !session.ValidID(p.SessionID) {
+		bad = acp.UnknownSession(p.SessionID)
+	}
+	if bad == nil {
+		if _, owned := a.client.book.owner(p.SessionID); !owned {
+			bad = a.roomForSession()
+		}
+	}
+	if bad != nil {
+		a.client.deny(f.ID, bad)
+		return
+	}
+	a.hand(c, f, opening, p.SessionID, a.sessions(), func(req uint64, held *kernel.Lease) kernel.Msg {
+		return session.Resume{Client: a.client, Req: req, Params: p, Held: held}
+	})
+}
+
+func (a *conn) roomForSession() *jsonrpc.Error {
+	_, n := a.client.book.inFlight()
+	return capped("sessions_per_connection", n, a.cfg.SessionsPerConnection)
+}
+
+func capped(scope string, used, limit int) *jsonrpc.Error {
+	if used < limit {
+		return nil
+	}
+	return jsonrpc.Overloaded(jsonrpc.OverloadData{Scope: scope, Limit: int64(limit), Used: int64(used), Size: 1})
+}
+
+// prompted checks in R31's order; busy and the content are the session's to check.
+func (a *conn) prompted(c *kernel.Ctx, f *inbound) {
+	prompts, _ := a.client.book.inFlight()
+	bad := capped("prompts_per_connection", prompts, a.cfg.PromptsPerConnection)
+	var id string
+	if bad == nil {
+		id, bad = acp.ParseSessionID(f.Params)
+	}
+	var to kernel.Ref
+	if bad == nil {
+		to, bad = a.owned(id)
+	}
+	if bad != nil {
+		a.client.deny(f.ID, bad)
+		return
+	}
+	a.hand(c, f, prompt, id, to, func(req uint64, held *kernel.Lease) kernel.Msg {
+		return session.Prompt{Client: a.client, Req: req, Params: f.Params, Held: held}
+	})
+}
+
+func (a *conn) closeSession(c *kernel.Ctx, f *inbound) {
+	id, bad := acp.ParseSessionID(f.Params)
+	var to kernel.Ref
+	if bad == nil {
+		to, bad = a.owned(id)
+	}
+	if bad != nil {
+		a.client.deny(f.ID, bad)
+		return
+	}
+	a.hand(c, f, other, id, to, func(req uint64, held *kernel.Lease) kernel.Msg {
+		held.Release()
+		return session.Close{Client: a.client, Req: req}
+	})
+}
+
+func (a *conn) listSessions(c *kernel.Ctx, f *inbound) {
+	a.hand(c, f, other, "", a.sessions(), func(req uint64, held *kernel.Lease) kernel.Msg {
+		return session.List{Client: a.client, Req: req, Params: f.Params, Held: held}
+	})
+}
+
+func (a *conn) owned(id string) (kernel.Ref, *jsonrpc.Error) {
+	to, ok := a.client.book.owner(id)
+	if !ok {
+		return to, acp.UnknownSession(id)
+	}
+	return to, nil
+}
+
+// enter pays for and notes a request that somebody will answer. When there is no room it is refused here.
+func (a *conn) enter(f jsonrpc.Frame, kind class, name string, to kernel.Ref) (req uint64, ok bool) {
+	lease, err := a.client.account.Acquire(answerReserve)
+	if err != nil {
+		a.client.deny(f.ID, overloadOf(err))
+		return 0, false
+	}
+	return a.client.book.enter(&openRequest{id: f.ID, class: kind, session: name, to: to, lease: lease}), true
+}
+
+// hand gives a request to the actor that answers it. From here on it is answered exactly once: by that actor, or by us when
+// it refuses the message or ends.
+func (a *conn) hand(c *kernel.Ctx, f *inbound, kind class, name string, to kernel.Ref, make func(uint64, *kernel.Lease) kernel.Msg) {
+	held, err := f.give(to.Account())
+	if err == nil {
+		req, ok := a.enter(f.Frame, kind, name, to)
+		if !ok {
+			held.Release()
+			return
+		}
+		if err = to.Tell(make(req, held)); err == nil {
+			a.watch(c, to)
+			return
+		}
+		a.client.book.settle(req).lease.Release()
+	}
+	switch {
+	case errors.Is(err, kernel.ErrStopped) && name != "" && kind != opening:
+		a.client.deny(f.ID, acp.UnknownSession(name))
+	default:
+		a.client.deny(f.ID, overloadOf(err))
+	}
+}
+
+// notified dispatches a notification. Methods that are only requests are ignored, and so is what nobody knows.
+func (a *conn) notified(c *kernel.Ctx, f *inbound) {
+	switch {
+	case f.Method == acp.MethodSessionCancel:
+		if id, bad := acp.ParseSessionID(f.Params); bad == nil {
+			if to, owned := a.client.book.owner(id); owned {
+				a.cancel(c, to, 0)
+			}
+		}
+	case f.Method == acp.MethodCancelRequest:
+		if id, ok := acp.ParseCancelRequest(f.Params); ok {
+			if req, to := a.client.book.promptOf(id); req != 0 {
+				a.cancel(c, to, req)
+			}
+		}
+	case acp.IsInbound(f.Method):
+		a.tunnelled(c, f)
+	default:
+		c.Refuse("ignored")
+	}
+}
+
+// cancel goes the way of the prompts, so that it finds the one before it. A full account does not keep it out: then it goes
+// ahead of them.
+func (a *conn) cancel(c *kernel.Ctx, to kernel.Ref, req uint64) {
+	m := session.Cancel{Client: a.client, Req: req}
+	if err := to.Tell(m); err != nil && !errors.Is(err, kernel.ErrStopped) && to.Signal(m) != nil {
+		c.Refuse("cancel")
+		a.client.spend()
+	}
+}
+
+// tunnelled hands a notification of one of the client's servers to the tunnel that is bound to it.
+func (a *conn) tunnelled(c *kernel.Ctx, f *inbound) {
+	message, err := acp.ParseInbound(f.Method, f.Params)
+	if err != nil {
+		c.Refuse("inbound_malformed")
+		return
+	}
+	to, bound := a.client.book.target(message.Target, message.RequestID)
+	if !bound {
+		c.Refuse("inbound_unbound")
+		return
+	}
+	held, err := f.give(to.Account())
+	if err == nil {
+		err = to.Tell(tunnel.Inbound{Message: message, Bytes: held})
+	}
+	if err != nil && !errors.Is(err, kernel.ErrStopped) {
+		c.Refuse("inbound_dropped")
+		a.client.spend()
+	}
+}

@@ -1,0 +1,354 @@
+package connection
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"github.com/acpod/acpod/runtime/kernel"
+)
+
+// errInterrupted ends a read that the connection itself called off.
+var errInterrupted = errors.New("reading was called off")
+
+// wire is the net.Conn in front of gws. It follows the WebSocket frames that come in, so that gws sees a header only when
+// the frame is sound, fits the limits and is paid for: gws allocates from the length in the header, and dies of a length
+// above 2^63. It also bounds how long a message may take to come in.
+//
+// Reading belongs to one goroutine. What gws writes after the handshake is never sent from here: it can only be a close
+// frame, which is kept for the writer.
+type wire struct {
+	net.Conn // the socket
+	in       *bufio.Reader
+	account  *kernel.Account
+	cfg      *Config
+	ctx      context.Context // ends the wait for bytes
+
+	// open lifts the early limit; set by the actor after initialize.
+	open atomic.Bool
+	// stopped is set before a read is called off.
+	stopped atomic.Bool
+	// heard is when the last byte came in, in Unix nanoseconds; data the same of the last data frame either way.
+	heard, data atomic.Int64
+	received    atomic.Int64 // bytes of whole frames, headers included
+
+	upgraded bool
+
+	// The reader's own, of the frame under way:
+	header       [14]byte
+	parsed, sent int   // bytes of header that are valid, and that gws has got
+	left         int64 // bytes of payload that gws has not got
+	inMessage    bool  // a fragmented message is open
+	sum          int64 // its bytes so far, this frame's included
+	lease        *kernel.Lease
+	deadline     time.Time // for the message or control frame under way; zero between messages
+	armed        bool      // the socket has a read deadline
+	exit         *Exit     // why reading ended, when it was the wire that ended it
+	echo         []byte    // the close frame that gws wants to send
+}
+
+func newWire(socket net.Conn, in *bufio.Reader, account *kernel.Account, cfg *Config) *wire {
+	w := &wire{Conn: socket, in: in, account: account, cfg: cfg, ctx: context.Background()}
+	now := time.Now().UnixNano()
+	w.heard.Store(now)
+	w.data.Store(now)
+	return w
+}
+
+// Read gives gws the next bytes, of one frame at most.
+func (w *wire) Read(p []byte) (int, error) {
+	if w.exit != nil {
+		return 0, w.exit
+	}
+	if len(p) == 0 {
+		return 0, nil
+	}
+	if w.sent == w.parsed && w.left == 0 {
+		if exit := w.next(); exit != nil {
+			return 0, w.fail(exit)
+		}
+	}
+	if w.sent < w.parsed {
+		n := copy(p, w.header[w.sent:w.parsed])
+		w.sent += n
+		w.whole()
+		return n, nil
+	}
+	if int64(len(p)) > w.left {
+		p = p[:w.left]
+	}
+	if exit := w.arm(len(p)); exit != nil {
+		return 0, w.fail(exit)
+	}
+	n, err := w.in.Read(p)
+	w.left -= int64(n)
+	w.touch()
+	if err != nil && n == 0 {
+		return 0, w.fail(w.ended(err, true))
+	}
+	w.whole()
+	return n, nil
+}
+
+// whole notes the end of a frame once gws has all of it.
+func (w *wire) whole() {
+	if w.left > 0 || w.sent < w.parsed {
+		return
+	}
+	if opcode := w.header[0] & 0x0f; opcode < 8 {
+		w.data.Store(time.Now().UnixNano())
+	}
+	if !w.inMessage {
+		w.deadline = time.Time{}
+		w.disarm()
+	}
+}
+
+// next reads the header of the next frame, judges it and pays for it.
+func (w *wire) next() *Exit {
+	w.parsed, w.sent = 0, 0
+	if err := w.take(1); err != nil {
+		return w.ended(err, w.inMessage)
+	}
+	w.touch()
+	if w.deadline.IsZero() {
+		w.deadline = time.Now().Add(w.cfg.FrameTimeout)
+	}
+	n, err := w.length()
+	if err != nil {
+		return w.ended(err, true)
+	}
+	if exit := w.judge(n); exit != nil {
+		return exit
+	}
+	w.left = n
+	w.received.Add(int64(w.parsed) + n)
+	return nil
+}
+
+// length reads the rest of the header. A negative length is one that no frame can have.
+func (w *wire) length() (int64, error) {
+	if err := w.take(1); err != nil {
+		return 0, err
+	}
+	n := int64(w.header[1] & 0x7f)
+	extended := 0
+	switch n {
+	case 126:
+		extended = 2
+	case 127:
+		extended = 8
+	}
+	if w.header[1]&0x80 != 0 {
+		extended += 4 // the mask
+	}
+	if err := w.take(extended); err != nil {
+		return 0, err
+	}
+	switch n {
+	case 126:
+		n = int64(binary.BigEndian.Uint16(w.header[2:4]))
+	case 127:
+		n = int64(binary.BigEndian.Uint64(w.header[2:10]))
+	}
+	return n, nil
+}
+
+// take reads n more bytes of the header.
+func (w *wire) take(n int) error {
+	for range n {
+		if exit := w.arm(1); exit != nil {
+			return exit
+		}
+		b, err := w.in.ReadByte()
+		if err != nil {
+			return err
+		}
+		w.header[w.parsed] = b
+		w.parsed++
+	}
+	return nil
+}
+
+// judge refuses what is no sound frame, or too large, and charges what is let through.
+func (w *wire) judge(n int64) *Exit {
+	first, second := w.header[0], w.header[1]
+	final, opcode := first&0x80 != 0, first&0x0f
+	unsound := func(why string) *Exit { return &Exit{Reason: ProtocolError, Err: errors.New(why)} }
+	switch {
+	case n < 0:
+		return unsound("a frame length above 2^63")
+	case first&0x70 != 0:
+		return unsound("a reserved bit is set")
+	case second&0x80 == 0:
+		return unsound("the frame is not masked")
+	case opcode >= 8:
+		if opcode > 10 {
+			return unsound("a reserved opcode")
+		}
+		if !final || n > 125 {
+			return unsound("a control frame that is long or in fragments")
+		}
+		return nil // at most 125 bytes: the connection's own reserve has room for one
+	case opcode > 2:
+		return unsound("a reserved opcode")
+	case (opcode == 0) != w.inMessage:
+		return unsound("a fragment out of place")
+	}
+	limit := w.cfg.FrameBytes
+	if !w.open.Load() {
+		limit = w.cfg.EarlyFrameBytes
+	}
+	if !w.inMessage {
+		w.sum = 0
+	}
+	if n > limit-w.sum {
+		return &Exit{Reason: FrameTooLarge, Err: &tooLarge{limit: limit}}
+	}
+	w.sum += n
+	fragmented := w.inMessage || !final
+	w.inMessage = !final
+	return w.charge(n, fragmented)
+}
+
+// charge pays for the frame before gws sees its header. A message in fragments is gathered in a second buffer, which
+// doubles when it grows: so does its lease, and one lease stands for all of it whatever the number of fragments.
+func (w *wire) charge(n int64, fragmented bool) *Exit {
+	need := n
+	if fragmented {
+		need = w.sum + n
+		have := w.lease.Size()
+		if need <= have {
+			return nil
+		}
+		need = max(need, min(2*have, 2*w.cfg.FrameBytes))
+	}
+	lease, err := w.acquire(need)
+	switch {
+	case errors.Is(err, kernel.ErrStopped), err != nil && w.stopped.Load():
+		return &Exit{Reason: ReadError, Err: errInterrupted}
+	case err != nil:
+		return &Exit{Reason: Overloaded, Err: err}
+	}
+	w.lease.Release()
+	w.lease = lease
+	return nil
+}
+
+// acquire waits for bytes, never for an actor. The time of the wait is not the peer's fault.
+func (w *wire) acquire(n int64) (*kernel.Lease, error) {
+	if lease, err := w.account.Acquire(n); err == nil {
+		return lease, nil
+	}
+	begun := time.Now()
+	ctx, cancel := context.WithTimeout(w.ctx, w.cfg.BytesWait)
+	defer cancel()
+	lease, err := w.account.AcquireWait(ctx, n)
+	w.deadline = w.deadline.Add(time.Since(begun))
+	w.armed = false // the socket has the earlier deadline
+	return lease, err
+}
+
+// paid hands over the lease of the message that gws has just delivered, cut to its size.
+func (w *wire) paid(size int) *kernel.Lease {
+	lease := w.lease
+	w.lease = nil
+	lease.Shrink(int64(size))
+	return lease
+}
+
+// arm puts the message's deadline on the socket before a read that may block.
+func (w *wire) arm(n int) *Exit {
+	if w.stopped.Load() {
+		return &Exit{Reason: ReadError, Err: errInterrupted}
+	}
+	if w.armed || w.deadline.IsZero() || w.in.Buffered() >= n {
+		return nil
+	}
+	w.armed = true
+	if err := w.SetReadDeadline(w.deadline); err != nil {
+		return &Exit{Reason: ReadError, Err: err}
+	}
+	if w.stopped.Load() { // called off between the look above and the deadline: make sure that it stays off
+		_ = w.SetReadDeadline(past)
+	}
+	return nil
+}
+
+func (w *wire) disarm() {
+	if !w.armed {
+		return
+	}
+	w.armed = false
+	_ = w.SetReadDeadline(time.Time{})
+	if w.stopped.Load() {
+		_ = w.SetReadDeadline(past)
+	}
+}
+
+// past is a deadline that is over.
+var past = time.Unix(1, 0)
+
+// interrupt calls reading off, from any goroutine.
+func (w *wire) interrupt() {
+	w.stopped.Store(true)
+	_ = w.SetReadDeadline(past)
+}
+
+func (w *wire) touch() { w.heard.Store(time.Now().UnixNano()) }
+
+// ended says what an error of the socket means; inside tells that a message was under way.
+func (w *wire) ended(err error, inside bool) *Exit {
+	var exit *Exit
+	switch {
+	case errors.As(err, &exit):
+		return exit
+	case w.stopped.Load():
+		return &Exit{Reason: ReadError, Err: errInterrupted}
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return &Exit{Reason: FrameTimeout}
+	case errors.Is(err, io.EOF) && !inside:
+		return &Exit{Reason: StreamEnded}
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return &Exit{Reason: StreamEnded, Err: io.ErrUnexpectedEOF}
+	}
+	return &Exit{Reason: ReadError, Err: err}
+}
+
+func (w *wire) fail(exit *Exit) error {
+	if w.exit == nil {
+		w.exit = exit
+	}
+	return w.exit
+}
+
+// Write passes the handshake through. Later the only thing that gws writes is a close frame, in the reader; it is kept,
+// and the writer sends it when nothing else is being written.
+func (w *wire) Write(p []byte) (int, error) {
+	if !w.upgraded {
+		return w.Conn.Write(p)
+	}
+	if w.echo == nil && w.exit == nil {
+		w.echo = append([]byte(nil), p...)
+	}
+	return len(p), nil
+}
+
+// Close does nothing after the handshake: the socket is closed by its owner, after the close frame is out.
+func (w *wire) Close() error {
+	if !w.upgraded {
+		return w.Conn.Close()
+	}
+	return nil
+}
+
+// tooLarge is the error of a frame above a limit.
+type tooLarge struct{ limit int64 }
+
+func (e *tooLarge) Error() string { return "a message above " + sizeText(e.limit) }

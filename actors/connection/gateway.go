@@ -1,0 +1,131 @@
+package connection
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/acpod/acpod/protocol/acp"
+	"github.com/acpod/acpod/protocol/jsonrpc"
+	"github.com/acpod/acpod/runtime/kernel"
+)
+
+// Gateway is what the pod composes: the HTTP handler of GET /acp and the spec of the actor that supervises the connections.
+type Gateway struct {
+	cfg      Config
+	offers   Offers
+	sessions func() kernel.Ref
+	stats    *counters
+	seats    *seats
+	ref      atomic.Pointer[kernel.Ref]
+	draining atomic.Pointer[time.Duration]
+}
+
+// New prepares a gateway; nothing runs before its Spec is started. sessions gives the actor that takes session.Open, Resume
+// and List; it is called for each of them and must not block, so that a later generation is found.
+func New(cfg Config, sessions func() kernel.Ref, offers Offers) *Gateway {
+	g := &Gateway{cfg: cfg.withDefaults(), offers: offers, sessions: sessions, stats: newCounters()}
+	g.seats = newSeats(g.cfg.Connections, g.cfg.ConnectionsPerAddress)
+	return g
+}
+
+// Spec is the `gateway` actor: Permanent, below the root, after `sessions`, so that it stops before nothing that still needs
+// its sockets.
+func (g *Gateway) Spec() kernel.Spec {
+	return kernel.Spec{
+		Name: "gateway", Kind: "gateway", Restart: kernel.Permanent, New: func() kernel.Behavior { return &gateway{g: g} },
+		Grace: g.grace() + time.Second,
+	}
+}
+
+// grace covers a connection's flush, its close frame and its linger.
+func (g *Gateway) grace() time.Duration { return 2*g.cfg.FlushTimeout + 3*time.Second }
+
+// Drain refuses upgrades with 503 from now on, for good, and tells every client _acpod/draining with the time that open turns
+// still have. It does not block and does not stop anything: that is the kernel's shutdown.
+func (g *Gateway) Drain(deadline time.Duration) {
+	g.draining.Store(&deadline)
+	if ref := g.ref.Load(); ref != nil {
+		_ = ref.Signal(draining{deadline}) // refused: it is stopping already
+	}
+}
+
+// Stats is what was counted so far. Safe from any goroutine.
+func (g *Gateway) Stats() Stats {
+	s := g.stats.snapshot()
+	s.Connections = g.seats.taken()
+	return s
+}
+
+func drainingFrame(deadline time.Duration) []byte {
+	params := fmt.Appendf(nil, `{"deadline_ms":%d}`, deadline.Milliseconds())
+	return jsonrpc.AppendNotification(nil, acp.MethodDraining, params)
+}
+
+// gateway supervises the connections. A connection never comes back: its socket is gone.
+type gateway struct {
+	g     *Gateway
+	seats map[kernel.Ref]*seat
+	owed  *kernel.Obligation // while there are seats
+}
+
+// accept asks for an actor for a socket that was upgraded. The answer is nil or the error of the spawn.
+type accept struct{ seat *seat }
+
+// Start implements kernel.Starter.
+func (w *gateway) Start(c *kernel.Ctx) error {
+	w.seats = map[kernel.Ref]*seat{}
+	self := c.Self()
+	w.g.ref.Store(&self)
+	return nil
+}
+
+// Receive implements kernel.Behavior.
+func (w *gateway) Receive(c *kernel.Ctx, m kernel.Msg) error {
+	switch m := m.(type) {
+	case accept:
+		if err := w.spawn(c, m.seat); err != nil {
+			c.Question().Fail(err)
+			return nil
+		}
+		c.Question().Answer(struct{}{}, nil)
+	case kernel.Exited:
+		if s := w.seats[m.Ref]; s != nil {
+			delete(w.seats, m.Ref)
+			s.leave()
+			if len(w.seats) == 0 {
+				w.owed.Discharge()
+			}
+		}
+	case draining:
+		for _, child := range c.Children() {
+			_ = child.Signal(m) // refused: it is ending
+		}
+	}
+	return nil
+}
+
+func (w *gateway) spawn(c *kernel.Ctx, s *seat) error {
+	g := w.g
+	ref, err := c.Spawn(kernel.Spec{
+		Name: "conn-" + strconv.FormatUint(s.number, 10), Kind: "conn", Account: s.account, Grace: g.grace(),
+		New: func() kernel.Behavior {
+			return &conn{seat: s, cfg: &g.cfg, offers: g.offers, sessions: g.sessions, stats: g.stats}
+		},
+	})
+	if err != nil {
+		return err
+	}
+	w.seats[ref] = s
+	if len(w.seats) == 1 {
+		seats := w.seats
+		w.owed = c.Own("sockets", func(context.Context, error) { // runs after the connections' own: what they left open
+			for _, s := range seats {
+				s.leave()
+			}
+		})
+	}
+	return nil
+}

@@ -1,0 +1,101 @@
+package connection
+
+import (
+	"context"
+	"crypto/sha256"
+
+	"github.com/acpod/acpod/protocol/acp"
+	"github.com/acpod/acpod/protocol/jsonrpc"
+	"github.com/acpod/acpod/runtime/kernel"
+)
+
+// Offers is what the agent says that it can do. *session.Learned implements it.
+type Offers interface {
+	// Now returns what is known without waiting, nil = nothing; final is false while waiting might bring more.
+	Now() (info *acp.AgentInfo, final bool)
+	// Wait waits for what there is to know until ctx ends, and returns what is known then. It blocks.
+	Wait(ctx context.Context) *acp.AgentInfo
+}
+
+// offerKnown says that the wait for what the agent offers is over.
+type offerKnown struct{}
+
+// initialize answers itself. The first valid one opens the connection for larger frames and for everything else, at once: a
+// client may send its next request without waiting for the answer.
+func (a *conn) initialize(c *kernel.Ctx, f jsonrpc.Frame) {
+	in, bad := acp.ParseInitialize(f.Params)
+	if bad != nil {
+		a.client.deny(f.ID, bad)
+		return
+	}
+	req, ok := a.enter(f, other, "", kernel.Ref{})
+	if !ok {
+		return
+	}
+	if a.client.hello.Load() == nil && !a.greet(c, in, req) {
+		return
+	}
+	if _, final := a.offers.Now(); final {
+		a.answerInitialize(req)
+		return
+	}
+	if a.waiting = append(a.waiting, req); len(a.waiting) > 1 {
+		return
+	}
+	wait := a.cfg.OfferWait
+	c.Go("what the agent offers", func(ctx context.Context) kernel.Msg {
+		ctx, cancel := context.WithTimeout(ctx, wait)
+		defer cancel()
+		a.offers.Wait(ctx)
+		return offerKnown{}
+	})
+}
+
+// greet keeps what the first initialize said. Later ones are answered and change nothing: sessions may already stand on it.
+func (a *conn) greet(c *kernel.Ctx, in acp.Initialize, req uint64) bool {
+	h := &hello{}
+	if in.ClientSecret != "" {
+		h.secret = sha256.Sum256([]byte(in.ClientSecret))
+	}
+	if in.Servers != nil {
+		lease, err := a.client.account.Acquire(int64(len(in.Servers)))
+		if err != nil {
+			a.client.Respond(control, req, nil, nil, overloadOf(err))
+			return false
+		}
+		h.servers = append([]byte(nil), in.Servers...)
+		c.Own("declared servers", func(context.Context, error) { lease.Release() })
+	}
+	a.client.hello.Store(h)
+	a.seat.wire.open.Store(true)
+	c.Attr("client", clientText(in))
+	a.show(c)
+	return true
+}
+
+// clientText is the client's name for the tree, which escapes it.
+func clientText(in acp.Initialize) string {
+	name := in.ClientTitle
+	if name == "" {
+		name = in.ClientName
+	}
+	if in.ClientBuild != "" {
+		name += " " + in.ClientBuild
+	}
+	return name
+}
+
+func (a *conn) answerWaiting() {
+	for _, req := range a.waiting {
+		a.answerInitialize(req)
+	}
+	a.waiting = nil
+}
+
+func (a *conn) answerInitialize(req uint64) {
+	offer := acp.Offer{Build: a.cfg.Version, Version: acp.ProtocolVersion}
+	if info, _ := a.offers.Now(); info != nil {
+		offer.Prompt = info.Prompt
+	}
+	a.client.Respond(control, req, offer.Append(nil), nil, nil)
+}

@@ -1,0 +1,81 @@
+package connection
+
+import (
+	"time"
+
+	"github.com/acpod/acpod/protocol/acp"
+	"github.com/acpod/acpod/protocol/jsonrpc"
+	"github.com/acpod/acpod/runtime/kernel"
+)
+
+// pulse is what a heartbeat decides from.
+type pulse struct {
+	now    time.Time
+	data   time.Time // of the last data frame either way, or of the keep-alive that is on its way
+	heard  time.Time // of the last byte that came in
+	pinged time.Time // of the ping that nothing came in after; zero without one
+}
+
+// beat is what a heartbeat does.
+type beat struct {
+	keepalive, ping, dead bool
+	answered              bool // something came in after the ping
+	next                  time.Duration
+}
+
+// minBeat keeps heartbeats apart, whatever is configured.
+const minBeat = 5 * time.Millisecond
+
+// decide keeps a client's worker awake by data frames, which pings are not, and finds peers that are gone without a word: a
+// ping goes out when nothing came in for keepalive, and something must come in within pong.
+func decide(p pulse, keepalive, pong time.Duration) beat {
+	var b beat
+	b.answered = !p.pinged.IsZero() && p.heard.After(p.pinged)
+	quiet := p.now.Sub(p.data)
+	if b.keepalive = quiet >= keepalive; b.keepalive {
+		quiet = 0
+	}
+	b.next = keepalive - quiet
+	pinging := !p.pinged.IsZero() && !b.answered
+	if silent := p.now.Sub(p.heard); !pinging {
+		if b.ping = silent >= keepalive; b.ping {
+			b.next = min(b.next, pong)
+		} else {
+			b.next = min(b.next, keepalive-silent)
+		}
+	} else {
+		waited := p.now.Sub(p.pinged)
+		b.dead = waited >= pong
+		b.next = min(b.next, pong-waited)
+	}
+	b.next = max(b.next, minBeat)
+	return b
+}
+
+// tick is one heartbeat.
+func (a *conn) tick(c *kernel.Ctx) error {
+	w := a.seat.wire
+	p := pulse{now: time.Now(), data: time.Unix(0, w.data.Load()), heard: time.Unix(0, w.heard.Load()), pinged: a.pinged}
+	if a.kept.After(p.data) {
+		p.data = a.kept
+	}
+	b := decide(p, a.cfg.Keepalive, a.cfg.PongTimeout)
+	if b.dead {
+		return &Exit{Reason: PongTimeout}
+	}
+	if b.answered {
+		a.pinged = time.Time{}
+	}
+	if b.keepalive {
+		a.kept = p.now
+		a.client.send(jsonrpc.AppendNotification(nil, acp.MethodKeepalive, nil))
+	}
+	if b.ping {
+		a.pinged = p.now
+		a.pings++
+		a.client.out.ping()
+	}
+	a.show(c)
+	c.After(b.next, heartbeat{})
+	return nil
+}
