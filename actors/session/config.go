@@ -1,7 +1,6 @@
 package session
 
 import (
-	"log/slog"
 	"time"
 
 	"github.com/acpod/acpod/actors/capability"
@@ -72,11 +71,9 @@ type Config struct {
 	CancelTimeout   time.Duration // 10s
 	CallMax         time.Duration // 30m: how long one open tool call keeps a silent turn alive
 
-	Desk   capability.DeskConfig // of each session's desk: grants, audit, deadlines
+	Desk   capability.DeskConfig // template of each desk: grants, audit, ledger, limits; Tag and View are set by the session
 	Tunnel tunnel.Config
 
-	Version string       // of this pod
-	Log     *slog.Logger // nil = the actors' own
 }
 
 func (c Config) withDefaults() Config {

@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/acpod/acpod/actors/session/agent"
+	"github.com/acpod/acpod/protocol/acp"
 )
 
 // LearnWait is how long a client's initialize waits at most for what the agent offers.
@@ -14,7 +14,7 @@ const LearnWait = 5 * time.Second
 // Learned holds what the agent said of itself: once at start, when the supervisor runs it in the background, and again
 // whenever a session's agent is ready. Safe from any goroutine.
 type Learned struct {
-	info  atomic.Pointer[agent.Info]
+	info  atomic.Pointer[acp.AgentInfo]
 	tried chan struct{} // closed when the first attempt has ended, well or not
 	done  atomic.Bool
 }
@@ -23,14 +23,14 @@ func newLearned() *Learned { return &Learned{tried: make(chan struct{})} }
 
 // Now returns what is known without waiting: nil = nothing, the baseline holds. final is false while the first
 // attempt is under way, so that waiting might bring more.
-func (l *Learned) Now() (info *agent.Info, final bool) {
+func (l *Learned) Now() (info *acp.AgentInfo, final bool) {
 	info = l.info.Load()
 	return info, info != nil || l.done.Load()
 }
 
 // Wait waits for the first attempt, at most [LearnWait] or until the context ends, and returns what is known then; nil
 // = the baseline. It blocks: an actor calls it through c.Go.
-func (l *Learned) Wait(ctx context.Context) *agent.Info {
+func (l *Learned) Wait(ctx context.Context) *acp.AgentInfo {
 	if info, final := l.Now(); final {
 		return info
 	}
@@ -45,7 +45,7 @@ func (l *Learned) Wait(ctx context.Context) *agent.Info {
 }
 
 // learn records one attempt; nil = it failed, and what was known stays.
-func (l *Learned) learn(info *agent.Info) {
+func (l *Learned) learn(info *acp.AgentInfo) {
 	if info != nil {
 		l.info.Store(info)
 	}

@@ -1,35 +1,85 @@
 package session
 
 import (
-	"encoding/json/jsontext"
-	"encoding/json/v2"
+	"crypto/rand"
 
 	"github.com/acpod/acpod/protocol/acp"
 	"github.com/acpod/acpod/protocol/jsonrpc"
 )
 
-// Params is what a client said in session/new or session/resume. The raw members are ranges of its frame.
+// Params is what a client said in session/new or session/resume. Servers of nil means that it declared nothing and
+// withdraws nothing. Raw members are ranges of its frame.
 type Params struct {
-	ID         string // of resume; "" for new
-	Cwd        string
-	Additional []string       // additionalDirectories
-	Meta       jsontext.Value // the whole _meta, nil when absent
-	Servers    []acp.Declared
-	Listed     bool // mcpServers was an array: a server that is not in it is withdrawn (R28)
+	acp.SessionParams
+	Declared []acp.Declared
 }
 
-// ParseNew reads the params of session/new. declared is the mcpServers array of the connection's initialize (nil =
+// ParseNew reads the params of session/new. initial is the mcpServers array of the connection's initialize (nil =
 // none); it stands in for an empty or absent one here. An error is -32602 and says which member is wrong.
-func ParseNew(params, declared []byte) (*Params, *jsonrpc.Error) { return parse(params, declared, false) }
+func ParseNew(params, initial []byte) (*Params, *jsonrpc.Error) {
+	p, bad := acp.ParseNew(params, initial)
+	if bad != nil {
+		return nil, bad
+	}
+	return declare(p)
+}
 
-// ParseResume reads the params of session/resume.
-func ParseResume(params []byte) (*Params, *jsonrpc.Error) { return parse(params, nil, true) }
+// ParseResume reads the params of session/resume. Whether the id is canonical ([ValidID]) is checked later (R25).
+func ParseResume(params []byte) (*Params, *jsonrpc.Error) {
+	p, bad := acp.ParseResume(params)
+	if bad != nil {
+		return nil, bad
+	}
+	return declare(p)
+}
+
+func declare(p acp.SessionParams) (*Params, *jsonrpc.Error) {
+	out := &Params{SessionParams: p}
+	if p.Servers == nil {
+		return out, nil
+	}
+	list, err := acp.ParseServers(p.Servers)
+	if err != nil {
+		return nil, jsonrpc.BadParams("%v", err)
+	}
+	out.Declared = list
+	return out, nil
+}
 
 // CheckServers counts the servers that a tunnel would be opened for, after equal ids were collapsed; over the limit
 // (limits.servers_per_session) it is -32000.
-func (p *Params) CheckServers(limit int) *jsonrpc.Error { return nil }
+func (p *Params) CheckServers(limit int) *jsonrpc.Error { return acp.CheckServers(p.Declared, limit) }
 
-// ValidID tells whether id is a session id in its canonical form: sess_ and a lower-case UUID with dashes.
-func ValidID(id string) bool { return false }
+// ValidID tells whether id is a session id in its canonical form.
+func ValidID(id string) bool { return acp.ValidSessionID(id) }
 
-func parse(params, declared []byte, resume bool) (*Params, *jsonrpc.Error) { _ = json.Unmarshal; return nil, nil }
+// newID mints a session id: 128 random bits.
+func newID() string {
+	var bits [16]byte
+	rand.Read(bits[:]) // never fails: crypto/rand ends the process rather than return an error
+	return acp.SessionID(bits)
+}
+
+const (
+	facadeEntry   = "openab"               // the name of the facade among an agent's MCP servers
+	tokenVariable = "OPENAB_SESSION_TOKEN" // the variable in an agent's environment that holds its token
+)
+
+// newForAgent builds the params of the agent's session/new from nothing but what was checked: folders, the facade's
+// entry in place of every server (token "" = none), and the kept part of _meta.
+func (cfg *Config) newForAgent(f Folders, token string, meta []byte) []byte {
+	to := acp.AgentSession{Cwd: f.Cwd, AdditionalDirectories: f.Additional, Meta: meta}
+	if token != "" {
+		to.Servers = append(acp.HTTPServer([]byte("["), facadeEntry, cfg.FacadeURL, "Bearer "+cfg.Profile.bearer(token)), ']')
+	}
+	return to.Append(nil)
+}
+
+// bearer is how the token is written into the entry: literally, or as the variable for an agent that expands it and would
+// put the token into a child's arguments.
+func (p Profile) bearer(token string) string {
+	if p == ProfileClaude {
+		return "${" + tokenVariable + "}"
+	}
+	return token
+}

@@ -2,20 +2,27 @@ package session
 
 import (
 	"context"
+	"sync/atomic"
 
 	"github.com/acpod/acpod/runtime/kernel"
 )
 
 // Sessions is what pod composes: the spec of the `sessions` supervisor and what others may read of it without a turn.
 type Sessions struct {
-	cfg     Config
-	tokens  *Tokens
-	learned *Learned
+	cfg      Config
+	tokens   *Tokens
+	learned  *Learned
+	draining atomic.Bool
+	turns    atomic.Int64
+	agents   atomic.Int64
+	living   atomic.Int64
+	attached atomic.Uint64 // number of the last declaration that was opened: a rank within one connection
+	quiet    chan struct{} // has room for one: a turn ended, and none runs
 }
 
 // New prepares the sessions; nothing runs before Spec is started.
 func New(cfg Config) *Sessions {
-	return &Sessions{cfg: cfg.withDefaults(), tokens: &Tokens{}, learned: newLearned()}
+	return &Sessions{cfg: cfg.withDefaults(), tokens: &Tokens{}, learned: newLearned(), quiet: make(chan struct{}, 1)}
 }
 
 // Tokens implements facade.Callers.
@@ -24,18 +31,44 @@ func (s *Sessions) Tokens() *Tokens { return s.tokens }
 // Learned is what the agent said of itself, for the answer of initialize.
 func (s *Sessions) Learned() *Learned { return s.learned }
 
-// Spec is the `sessions` actor: Permanent, below the root. Messages Open, Resume and List go to its Ref.
+// Spec is the `sessions` actor: Permanent, below the root. Messages Open, Resume and List go to its Ref. Many sessions may
+// crash without taking the others with them, each with its own backoff.
 func (s *Sessions) Spec() kernel.Spec {
-	return kernel.Spec{Name: "sessions", Kind: "sessions", Restart: kernel.Permanent, New: func() kernel.Behavior { return &supervisor{s: s} }}
+	return kernel.Spec{Name: "sessions", Kind: "sessions", Restart: kernel.Permanent, Intensity: supervision,
+		New: func() kernel.Behavior { return newSupervisor(s) }}
 }
 
 // Drain refuses new prompts and sessions with -32000 `draining` from now on, for good, and waits until no turn runs or
 // the context ends; its error is the context's. It blocks; pod calls it.
-func (s *Sessions) Drain(ctx context.Context) error { return nil }
+func (s *Sessions) Drain(ctx context.Context) error {
+	s.draining.Store(true)
+	for s.turns.Load() > 0 {
+		select {
+		case <-s.quiet:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
 
-// Agents and Turns count the running agent processes and the running turns.
-func (s *Sessions) Agents() int { return 0 }
+// Draining tells whether Drain was called.
+func (s *Sessions) Draining() bool { return s.draining.Load() }
 
-type supervisor struct{ s *Sessions }
+// Agents is how many agent processes there are, those that are being ended included.
+func (s *Sessions) Agents() int { return int(s.agents.Load()) }
 
-func (v *supervisor) Receive(c *kernel.Ctx, m kernel.Msg) error { return nil }
+// Turns is how many turns run.
+func (s *Sessions) Turns() int { return int(s.turns.Load()) }
+
+// Living is how many sessions live, suspended ones not counted.
+func (s *Sessions) Living() int { return int(s.living.Load()) }
+
+func (s *Sessions) turnEnded() {
+	if s.turns.Add(-1) == 0 {
+		select {
+		case s.quiet <- struct{}{}:
+		default:
+		}
+	}
+}

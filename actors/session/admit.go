@@ -1,0 +1,380 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/acpod/acpod/actors/session/agent"
+	"github.com/acpod/acpod/protocol/acp"
+	"github.com/acpod/acpod/protocol/jsonrpc"
+	"github.com/acpod/acpod/runtime/kernel"
+)
+
+// supervision is how many restarts of sessions, of all together, are no reason to give up.
+var supervision = kernel.Intensity{Max: 100, Window: 10 * time.Second}
+
+// maxSuspended bounds the records of suspended sessions; each is a few hundred bytes. The oldest go first.
+const maxSuspended = 50_000
+
+// supervisor is one generation of `sessions`.
+type supervisor struct {
+	s       *Sessions
+	c       *kernel.Ctx
+	records map[string]*record
+	refs    map[kernel.Ref]*record
+	seq     uint64
+	opening int // admitted and not yet living: they count
+	places  places
+	asleep  int // suspended records
+}
+
+// Messages to the supervisor from its sessions and itself.
+type (
+	claimSlot struct{ id string } // asked: nil error = the place is taken
+	slotFreed struct{ id string }
+	checked   struct { // the folders of an entry
+		entry *entry
+		bad   *jsonrpc.Error
+	}
+	learnt struct{ failed error }
+	sweep  struct{}
+)
+
+func newSupervisor(s *Sessions) *supervisor {
+	return &supervisor{s: s, records: make(map[string]*record), refs: make(map[kernel.Ref]*record)}
+}
+
+// Start implements kernel.Starter.
+func (v *supervisor) Start(c *kernel.Ctx) error {
+	v.c = c
+	v.places = places{max: v.s.cfg.MaxSessions, sup: v}
+	c.After(v.sweepEvery(), sweep{})
+	if v.s.cfg.Driver == DriverNone {
+		v.s.learned.learn(nil)
+		return nil
+	}
+	cfg, learned := v.s.cfg.Agent, v.s.learned
+	cfg.Dir = v.s.cfg.Workdir
+	c.Go("learn", func(ctx context.Context) kernel.Msg {
+		info, err := agent.Learn(ctx, cfg)
+		learned.learn(info) // nil after an error
+		return learnt{err}
+	})
+	return nil
+}
+
+// Receive implements kernel.Behavior.
+func (v *supervisor) Receive(c *kernel.Ctx, m kernel.Msg) error {
+	v.c = c
+	switch m := m.(type) {
+	case Open:
+		v.onOpen(m)
+	case Resume:
+		v.onResume(m)
+	case List:
+		v.onList(m)
+	case checked:
+		v.onChecked(m)
+	case claimSlot:
+		v.onClaim(m)
+	case slotFreed:
+		if rec := v.records[m.id]; rec != nil {
+			v.places.free(rec)
+		}
+	case kernel.Answer:
+		v.places.onAnswer(m)
+	case kernel.Exited:
+		v.onExited(m)
+	case learnt:
+		if m.failed != nil && !errors.Is(m.failed, context.Canceled) {
+			c.Log().Warn("the agent could not be asked what it offers: clients are offered the baseline", "err", m.failed.Error())
+		}
+	case sweep:
+		v.forgetOld()
+		c.After(v.sweepEvery(), sweep{})
+	}
+	v.s.living.Store(int64(len(v.refs)))
+	c.Attr("living", len(v.refs))
+	c.Attr("suspended", v.asleep)
+	c.Attr("tokens", v.s.tokens.Live())
+	return nil
+}
+
+func (v *supervisor) onOpen(m Open) {
+	e := &entry{client: m.Client, req: m.Req, params: m.Params, held: m.Held}
+	if v.s.draining.Load() {
+		v.refuse(e, jsonrpc.Draining(0))
+		return
+	}
+	if !v.room(e) {
+		return
+	}
+	v.seq++
+	now := v.c.Now()
+	rec := &record{id: newID(), owner: owner{key: m.Client.Key(), secret: m.Client.Secret()}, seq: v.seq, created: now, updated: now, under: e}
+	e.rec = rec
+	v.records[rec.id] = rec
+	v.count(e)
+	v.check(e)
+}
+
+func (v *supervisor) onResume(m Resume) {
+	e := &entry{client: m.Client, req: m.Req, params: m.Params, held: m.Held, resume: true}
+	rec := v.records[m.Params.SessionID]
+	if rec == nil || !rec.owner.admits(m.Client.Key(), m.Client.Secret()) {
+		v.refuse(e, acp.UnknownSession(m.Params.SessionID))
+		return
+	}
+	e.rec = rec
+	v.resume(e)
+}
+
+// resume admits the resume of a session that is known, after those that came before it.
+func (v *supervisor) resume(e *entry) {
+	rec := e.rec
+	switch {
+	case v.s.draining.Load():
+		v.refuse(e, jsonrpc.Draining(0))
+	case rec.under != nil || v.leaving(rec):
+		if len(rec.behind) == maxBehind {
+			v.refuse(e, jsonrpc.BusyError())
+			return
+		}
+		rec.behind = append(rec.behind, e)
+	case rec.living():
+		rec.under = e
+		v.check(e)
+	default:
+		if !v.room(e) {
+			return
+		}
+		rec.under = e
+		v.count(e)
+		v.check(e)
+	}
+}
+
+// leaving tells whether a living session has decided to end and its end has not come yet.
+func (v *supervisor) leaving(rec *record) bool {
+	return rec.living() && end(rec.life.ending.Load()) != endUnknown
+}
+
+// count reserves a place among the living; discount gives it back.
+func (v *supervisor) count(e *entry) {
+	e.counted = true
+	v.opening++
+}
+
+func (v *supervisor) discount(e *entry) {
+	if e.counted {
+		e.counted = false
+		v.opening--
+	}
+}
+
+// room reserves nothing: it tells whether another session may live, and refuses when not.
+func (v *supervisor) room(e *entry) bool {
+	if used := len(v.refs) + v.opening; used >= v.s.cfg.Sessions {
+		v.c.Refuse("sessions")
+		v.refuse(e, jsonrpc.Overloaded(jsonrpc.OverloadData{Scope: "sessions", Limit: int64(v.s.cfg.Sessions), Used: int64(used)}))
+		return false
+	}
+	return true
+}
+
+// check looks at the folders, off the turn.
+func (v *supervisor) check(e *entry) {
+	workdir := v.s.cfg.Workdir
+	v.c.Go("folders", func(context.Context) kernel.Msg {
+		folders, bad := resolveFolders(workdir, e.params)
+		e.folders = folders
+		return checked{entry: e, bad: bad}
+	})
+}
+
+func (v *supervisor) onChecked(m checked) {
+	e := m.entry
+	rec := e.rec
+	switch {
+	case v.records[rec.id] != rec: // it was closed meanwhile
+		v.fail(e, acp.UnknownSession(rec.id))
+		return
+	case m.bad != nil:
+		v.fail(e, m.bad)
+		return
+	}
+	if e.resume && rec.living() {
+		if v.leaving(rec) { // it decided to end meanwhile: what follows that end decides
+			rec.under = nil
+			rec.behind = append([]*entry{e}, rec.behind...)
+			return
+		}
+		rec.note(e.client.Rank())
+		rec.cwd, rec.updated = e.folders.Cwd, v.c.Now()
+		rec.under = nil
+		held := e.held
+		err := rec.ref.Tell(attach{client: e.client, req: e.req, params: e.params, folders: e.folders, held: held})
+		if err != nil {
+			v.refuse(e, refusal(err))
+		}
+		v.next(rec)
+		return
+	}
+	if v.s.draining.Load() {
+		v.fail(e, jsonrpc.Draining(0))
+		return
+	}
+	if !e.counted { // it lived when this began, and was suspended meanwhile
+		if !v.room(e) {
+			rec.under = nil
+			v.next(rec)
+			return
+		}
+		v.count(e)
+	}
+	if v.s.cfg.Driver == DriverNone {
+		v.spawn(e, slotNone)
+		return
+	}
+	v.places.want(wish{rec: rec, entry: e})
+}
+
+func refusal(err error) *jsonrpc.Error {
+	var full *kernel.Overloaded
+	if errors.As(err, &full) {
+		return overloaded(full)
+	}
+	return jsonrpc.InternalError(jsonrpc.ReasonInternal, "the session ended just now: resume it again")
+}
+
+// spawn starts the session of an admitted entry.
+func (v *supervisor) spawn(e *entry, s slot) {
+	rec := e.rec
+	if e.resume {
+		v.asleep--
+	}
+	rec.life = &life{}
+	b := birth{id: rec.id, owner: rec.owner, life: rec.life, folders: e.folders, meta: acp.FilterMeta(e.params.Meta, v.s.cfg.ForwardMeta),
+		slot: s, carried: rec.carried, open: &opener{client: e.client, req: e.req, params: e.params, held: e.held, resume: e.resume}}
+	ref, err := v.spawnNamed(b)
+	if err != nil {
+		v.c.Log().Error("a session could not be started", "session", acp.SessionTag(rec.id), "err", err.Error())
+		if e.resume {
+			v.asleep++
+		}
+		v.places.free(rec)
+		v.fail(e, jsonrpc.InternalError(jsonrpc.ReasonInternal, "the session could not be started: try again"))
+		return
+	}
+	v.discount(e)
+	rec.ref, rec.under = ref, nil
+	rec.cwd, rec.updated = e.folders.Cwd, v.c.Now()
+	rec.note(e.client.Rank())
+	v.refs[ref] = rec
+	v.next(rec)
+}
+
+// spawnNamed finds a free name: sess-<tag>, then sess-<tag>-2 and so on.
+func (v *supervisor) spawnNamed(b birth) (kernel.Ref, error) {
+	base := acp.TreeName(b.id)
+	name := base
+	for n := 2; ; n++ {
+		ref, err := v.c.Spawn(v.s.spec(name, b))
+		if !errors.Is(err, kernel.ErrTaken) || n > 100 {
+			return ref, err
+		}
+		name = fmt.Sprintf("%s-%d", base, n)
+	}
+}
+
+// fail refuses an entry that had its record's attention.
+func (v *supervisor) fail(e *entry, bad *jsonrpc.Error) {
+	rec := e.rec
+	rec.under = nil
+	v.discount(e)
+	if !e.resume {
+		delete(v.records, rec.id)
+	}
+	v.refuse(e, bad)
+	v.next(rec)
+}
+
+func (v *supervisor) refuse(e *entry, bad *jsonrpc.Error) {
+	e.held.Release()
+	e.client.Respond("", e.req, nil, nil, bad)
+}
+
+// next lets the request in that waited behind the one before.
+func (v *supervisor) next(rec *record) {
+	if rec.under != nil || len(rec.behind) == 0 || v.leaving(rec) {
+		return
+	}
+	e := rec.behind[0]
+	rec.behind = rec.behind[1:]
+	if v.records[rec.id] != rec {
+		v.refuse(e, acp.UnknownSession(rec.id))
+		v.next(rec)
+		return
+	}
+	v.resume(e)
+	v.next(rec)
+}
+
+// onExited is the end of a session's generation.
+func (v *supervisor) onExited(m kernel.Exited) {
+	rec := v.refs[m.Ref]
+	if rec == nil {
+		return
+	}
+	delete(v.refs, m.Ref)
+	if !m.Next.IsZero() { // it crashed and comes back, without its client
+		rec.ref = m.Next
+		v.refs[m.Next] = rec
+		v.places.free(rec)
+		return
+	}
+	how := end(rec.life.ending.Load())
+	rec.carried = rec.status().carried
+	rec.updated = v.c.Now()
+	rec.ref, rec.life = kernel.Ref{}, nil
+	if how == endSuspended {
+		v.asleep++
+		v.limitAsleep()
+	} else {
+		delete(v.records, rec.id)
+	}
+	v.places.free(rec)
+	v.next(rec)
+}
+
+func (v *supervisor) sweepEvery() time.Duration { return min(v.s.cfg.Retention, 10*time.Minute) }
+
+// forgetOld forgets the records whose retention is over.
+func (v *supervisor) forgetOld() {
+	before := v.c.Now().Add(-v.s.cfg.Retention)
+	for id, rec := range v.records {
+		if !rec.living() && rec.under == nil && rec.updated.Before(before) {
+			delete(v.records, id)
+			v.asleep--
+		}
+	}
+}
+
+func (v *supervisor) limitAsleep() {
+	if v.asleep <= maxSuspended {
+		return
+	}
+	var oldest *record
+	for _, rec := range v.records {
+		if !rec.living() && rec.under == nil && (oldest == nil || rec.updated.Before(oldest.updated)) {
+			oldest = rec
+		}
+	}
+	if oldest != nil {
+		delete(v.records, oldest.id)
+		v.asleep--
+		v.c.Refuse("suspended_records")
+	}
+}

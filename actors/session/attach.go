@@ -1,0 +1,253 @@
+package session
+
+import (
+	"context"
+	"encoding/json/jsontext"
+	"errors"
+	"strconv"
+
+	"github.com/acpod/acpod/actors/tunnel"
+	"github.com/acpod/acpod/protocol/acp"
+	"github.com/acpod/acpod/protocol/jsonrpc"
+	"github.com/acpod/acpod/runtime/kernel"
+)
+
+// begin opens the session for the request that made it: its tunnels and its agent at once, neither waiting for the other.
+func (x *session) begin() {
+	open := x.open
+	name := "session/new"
+	if open.resume {
+		name = "session/resume"
+	}
+	x.opening = x.owe(name, open.client, open.req)
+	x.out.held, x.out.frames, x.out.client = true, earlyFrames, open.client
+	x.own(open.client)
+	x.declare(open.client, open.params, false)
+	open.held.Release()
+	if x.s.cfg.Driver == DriverNone {
+		if x.s.cfg.FacadeURL != "" {
+			x.facade = facadeReport{state: facadeReady}
+		}
+		x.opened(nil)
+		return
+	}
+	x.wantAgent()
+}
+
+// opened answers the request that the session was opened for. result is the agent's answer of session/new.
+func (x *session) opened(result []byte) {
+	r := x.opening
+	x.opening = nil
+	x.life.opened.Store(true)
+	x.idleFor = x.c.Now()
+	if x.client == nil { // it left meanwhile
+		r.owed.Moot()
+		x.out.held = false
+		if !x.open.resume { // nobody knows the id
+			x.end(endClosed, errors.New("its client left before it was open"))
+			return
+		}
+		x.armTTL()
+		return
+	}
+	body, err := x.openResult(result)
+	if err != nil {
+		x.failOpening(jsonrpc.InternalError(jsonrpc.ReasonInternal, "the agent's answer to session/new is no object"))
+		return
+	}
+	client := x.client
+	client.Granted(x.id, x.c.Self())
+	x.out.first(&item{weight: pinned, answer: true, act: func() error {
+		r.owed.Discharge()
+		r.client.Respond(x.id, r.req, body, nil, nil)
+		return nil
+	}, drop: r.owed.Moot})
+	x.out.held, x.out.frames = false, keptFrames
+	x.flush()
+}
+
+// failOpening answers the opening request with an error and ends the session: for good when it was new.
+func (x *session) failOpening(bad *jsonrpc.Error) {
+	r := x.opening
+	x.opening = nil
+	r.owed.Discharge()
+	r.client.Respond("", r.req, nil, nil, bad)
+	how := endClosed
+	if x.open.resume {
+		how = endSuspended
+	}
+	x.end(how, bad)
+}
+
+// openResult is the agent's result with our id and our _meta; of a resume, only ours.
+func (x *session) openResult(result []byte) ([]byte, error) {
+	meta := []jsonrpc.Edit{{Name: acp.MetaServers, Value: x.serversObject()}}
+	if token := x.clientToken(); token != nil {
+		meta = append(meta, jsonrpc.Edit{Name: acp.MetaFacade, Value: token})
+	}
+	if x.open != nil && x.open.resume {
+		meta = append(meta, jsonrpc.Edit{Name: acp.MetaSession, Value: x.account()})
+		return acp.WithMetaAnd(nil, meta)
+	}
+	edits := []jsonrpc.Edit{{Name: "sessionId", Value: jsonrpc.AppendString(nil, x.id)}}
+	for _, name := range notYetServed {
+		edits = append(edits, jsonrpc.Edit{Name: name})
+	}
+	return acp.WithMetaAnd(result, meta, edits...)
+}
+
+// notYetServed are members by which an agent's session/new offers methods that this pod does not serve yet: it advertises
+// none of them.
+var notYetServed = []string{"modes", "models", "configOptions"}
+
+// resumeResult answers a resume of a living session.
+func (x *session) resumeResult() []byte {
+	meta := []jsonrpc.Edit{{Name: acp.MetaSession, Value: x.account()}, {Name: acp.MetaServers, Value: x.serversObject()}}
+	if token := x.clientToken(); token != nil {
+		meta = append(meta, jsonrpc.Edit{Name: acp.MetaFacade, Value: token})
+	}
+	body, _ := acp.WithMetaAnd(nil, meta) // an empty object takes members
+	return body
+}
+
+// account is `_meta["acpod.dev/session"]`: what a client that comes back has to know. Told once: what was missed begins anew.
+func (x *session) account() jsontext.Value {
+	state, alive := "idle", "alive"
+	if x.turn.phase != idle {
+		state = "running"
+	}
+	if x.fresh {
+		alive = "fresh"
+	}
+	b := append([]byte(`{"state":"`), state...)
+	b = append(append(b, `","agent":"`...), alive...)
+	b = strconv.AppendInt(append(b, `","missed_updates":`...), x.out.missed, 10)
+	b = strconv.AppendInt(append(b, `,"missed_bytes":`...), x.out.missedBytes, 10)
+	b = append(b, `,"last_turn":`...)
+	if x.lastTurn == nil {
+		b = append(b, "null"...)
+	} else {
+		b = append(b, x.lastTurn...)
+	}
+	x.out.missed, x.out.missedBytes, x.fresh = 0, 0, false
+	return append(b, '}')
+}
+
+// onAttach is a resume of this living session. A refused one changes nothing.
+func (x *session) onAttach(m attach) {
+	defer m.held.Release()
+	asked := claim{rank: m.client.Rank(), turn: x.busy()}
+	if x.client != nil && !gone(x.client) {
+		asked.held, asked.same, asked.other = true, x.client == m.client, x.client.Rank()
+	}
+	switch judge(asked) {
+	case busy:
+		m.client.Respond("", m.req, nil, nil, jsonrpc.BusyError())
+		return
+	case superseded:
+		m.client.Respond("", m.req, nil, nil, jsonrpc.SupersededError())
+		return
+	}
+	same := asked.same
+	if !same {
+		x.takeOver()
+		x.own(m.client)
+	}
+	x.folders, x.meta = m.folders, acp.FilterMeta(m.params.Meta, x.s.cfg.ForwardMeta)
+	x.declare(m.client, m.params, same)
+	r := x.owe("session/resume", m.client, m.req)
+	if x.opening != nil { // it is still being opened, for somebody who has lost it: this request takes its place
+		x.opening, x.open = r, &opener{client: m.client, resume: true}
+		x.out.client = m.client
+		return
+	}
+	m.client.Granted(x.id, x.c.Self())
+	body := x.resumeResult()
+	if same {
+		x.answer(r, body, nil, nil)
+		return
+	}
+	x.out.first(&item{weight: pinned, answer: true, act: func() error {
+		r.owed.Discharge()
+		m.client.Respond(x.id, m.req, body, nil, nil)
+		return nil
+	}, drop: r.owed.Moot})
+	x.out.attach(m.client)
+	x.flush()
+	x.askAgain()
+	x.credits(x.turn.phase == ending)
+	x.armTTL()
+}
+
+// own makes that client the owner; the connection is told when the client is.
+func (x *session) own(client Client) {
+	x.client, x.formerly = client, client
+	x.c.Watch(client.Ref())
+	id := x.id
+	x.owned = x.c.Own("ownership", func(_ context.Context, cause error) { client.Lost(id, cause) })
+}
+
+// disown tells the client that the session is not its any more.
+func (x *session) disown(why error) {
+	x.owned.Discharge()
+	x.client.Lost(x.id, why)
+	x.client = nil
+}
+
+// takeOver ends what a former owner that is still attached has of this session.
+func (x *session) takeOver() {
+	former := x.client
+	if former == nil {
+		return
+	}
+	x.disown(tunnel.ErrTakenOver)
+	x.endTunnels(former, tunnel.ErrTakenOver)
+	x.recall(true)
+	x.out.detach()
+	if r := x.prompt.asker; r != nil {
+		x.prompt.asker = nil
+		r.owed.Discharge()
+		r.client.Respond(x.id, r.req, nil, nil, jsonrpc.SupersededError())
+	}
+	if r := x.opening; r != nil {
+		r.owed.Discharge()
+		r.client.Respond("", r.req, nil, nil, jsonrpc.SupersededError())
+	}
+}
+
+// lose is the client's end. The turn goes on; what it says is kept.
+func (x *session) lose(client Client) {
+	if x.client == nil || x.client != client {
+		return
+	}
+	x.owned.Moot()
+	x.client = nil
+	x.since = x.c.Now()
+	x.endTunnels(client, tunnel.ErrGone)
+	x.recall(false)
+	x.out.detach()
+	if r := x.prompt.asker; r != nil {
+		x.prompt.asker = nil
+		r.owed.Moot()
+	}
+	x.credits(true)
+	if x.opening != nil && !x.open.resume {
+		x.opening.owed.Moot()
+		x.opening = nil
+		x.end(endClosed, errors.New("its client left before it was open"))
+		return
+	}
+	x.armTTL()
+}
+
+// gone tells whether nothing can be sent to the client any more.
+func gone(client Client) bool {
+	select {
+	case <-client.Gone():
+		return true
+	default:
+		return false
+	}
+}
+
+var _ kernel.Leased = attach{}

@@ -1,0 +1,316 @@
+package session
+
+import (
+	"context"
+	"encoding/json/jsontext"
+	"fmt"
+	"slices"
+
+	"github.com/acpod/acpod/actors/session/agent"
+	"github.com/acpod/acpod/protocol/acp"
+	"github.com/acpod/acpod/protocol/jsonrpc"
+	"github.com/acpod/acpod/runtime/kernel"
+)
+
+// conversation is one agent process and its session, from the wish for it to its end.
+type conversation struct {
+	phase   convPhase
+	ref     kernel.Ref
+	info    *acp.AgentInfo
+	credits *agent.Credits
+	id      string        // the agent's own session id
+	entry   bool          // the session/new under way has the facade's entry
+	ticket  kernel.Ticket // of session/new, or of the claim for a place
+	timeout func()        // takes agent.new_timeout back
+}
+
+type convPhase uint8
+
+const (
+	none     convPhase = iota
+	claiming           // waits for its place among max_sessions
+	starting           // the process runs, the handshake is under way
+	newing             // session/new is under way
+	alive
+	stopping // the process is being ended
+)
+
+func (p convPhase) String() string {
+	return [...]string{"none", "waiting for a place", "starting", "session/new", "alive", "stopping"}[p]
+}
+
+// wantAgent starts an agent unless there is one, or one on its way.
+func (x *session) wantAgent() {
+	if x.conv.phase != none {
+		return // one that is stopping is followed by another when its exit comes, if it is still wanted then
+	}
+	x.conv.phase = claiming
+	switch x.slot {
+	case slotHeld:
+		x.spawnAgent()
+	case slotNone:
+		ticket, err := x.c.Request(x.c.Parent(), claimSlot{id: x.id})
+		if err != nil {
+			x.conv = conversation{}
+			x.agentFailed(err)
+			return
+		}
+		x.conv.ticket = ticket
+	}
+}
+
+// onSlot brings the place, or why there is none.
+func (x *session) onSlot(err error) {
+	if x.conv.phase != claiming {
+		if err == nil { // not wanted any more
+			x.slot = slotHeld
+			x.freeSlot()
+		}
+		return
+	}
+	x.conv.ticket = kernel.Ticket{}
+	if err != nil {
+		x.conv = conversation{}
+		x.agentFailed(err)
+		return
+	}
+	x.slot = slotHeld
+	x.spawnAgent()
+}
+
+func (x *session) freeSlot() {
+	if x.slot == slotHeld {
+		x.slot = slotNone
+		_ = x.c.Parent().Signal(slotFreed{id: x.id})
+	}
+}
+
+// spawnAgent starts the process. Its token is an obligation of the agent's generation: whatever ends that, revokes it.
+func (x *session) spawnAgent() {
+	cfg := x.s.cfg.Agent
+	cfg.Dir = x.folders.Cwd
+	x.facade = facadeReport{state: facadeOff}
+	if x.s.cfg.FacadeURL != "" {
+		if known, _ := x.s.learned.Now(); known != nil && !known.MCP.HTTP {
+			x.facade = noHTTP
+		} else {
+			x.mint()
+			cfg.Env = append(slices.Clone(cfg.Env), tokenVariable+"="+x.token.text)
+		}
+	}
+	spec := agent.Spec(cfg, x.c.Self(), "agent")
+	inner, token := spec.New, x.token
+	spec.New = func() kernel.Behavior { return &incarnation{Behavior: inner(), s: x.s, token: token} }
+	ref, err := x.c.Spawn(spec)
+	if err != nil {
+		x.revoke()
+		x.conv = conversation{}
+		x.agentFailed(fmt.Errorf("the agent was not started: %w", err))
+		return
+	}
+	x.conv = conversation{phase: starting, ref: ref}
+}
+
+var noHTTP = facadeReport{state: facadeFailed, reason: "the agent takes no MCP servers over http (mcpCapabilities.http)"}
+
+// onReady follows the handshake: session/new.
+func (x *session) onReady(m agent.Ready) {
+	if x.conv.phase != starting {
+		return
+	}
+	x.conv.info, x.conv.credits = m.Info, m.Credits
+	x.credits(x.client == nil)
+	x.s.learned.learn(m.Info)
+	if x.token.text != "" && !m.Info.MCP.HTTP {
+		x.revoke()
+		x.facade = noHTTP
+	}
+	x.sendNew()
+}
+
+// sendNew asks the agent for its session: with the facade's entry while there is a token.
+func (x *session) sendNew() {
+	x.conv.phase, x.conv.entry = newing, x.token.text != ""
+	params := x.s.cfg.newForAgent(x.folders, x.token.text, x.meta)
+	ticket, err := x.c.Request(x.conv.ref, agent.Request{Method: acp.MethodSessionNew, Params: params})
+	if err != nil {
+		x.stopAgent()
+		x.agentFailed(err)
+		return
+	}
+	x.conv.ticket = ticket
+	x.conv.timeout = x.c.After(x.s.cfg.NewTimeout, newOverdue{})
+}
+
+func (x *session) onNewOverdue() {
+	if x.conv.phase == newing {
+		x.c.Cancel(x.conv.ticket)
+		x.newFailed(errNewTimeout)
+	}
+}
+
+// onNew is the agent's answer to session/new.
+func (x *session) onNew(a kernel.Answer) {
+	x.conv.timeout()
+	x.conv.ticket = kernel.Ticket{}
+	if a.Err != nil {
+		x.newFailed(a.Err)
+		return
+	}
+	defer a.Lease.Release()
+	result, _ := a.Msg.(agent.Reply)
+	id, err := agentSessionID(result.Result)
+	if err != nil {
+		x.stopAgent()
+		x.agentFailed(err)
+		return
+	}
+	again := x.life.opened.Load()
+	x.conv.phase, x.conv.id = alive, id
+	if x.conv.entry {
+		x.facade = facadeReport{state: facadeReady}
+	}
+	if x.opening != nil {
+		x.opened(result.Result)
+	} else if again {
+		x.serversChanged()
+		x.notify(methodAgent, []byte(`,"agent":"fresh"}`))
+	}
+	if x.turn.phase == waiting {
+		x.sendPrompt()
+	}
+}
+
+// methodAgent tells a client that the conversation went on with an agent that does not remember it.
+const methodAgent = "_acpod/agent" // {sessionId, agent}
+
+// newFailed tries once more without the facade's entry: some agents refuse a session, or hang, over an MCP server.
+func (x *session) newFailed(err error) {
+	var theirs *jsonrpc.Error
+	retry := x.conv.entry && (asError(err, &theirs) || err == errNewTimeout)
+	if !retry {
+		x.stopAgent()
+		x.agentFailed(err)
+		return
+	}
+	x.revoke()
+	x.facade = facadeReport{state: facadeFailed, reason: "the agent opened no session with the facade's entry: " + kernel.Escape(err.Error(), 200)}
+	x.c.Log().Warn("agent refused the facade's entry", "session", acp.SessionTag(x.id), "err", err.Error())
+	x.sendNew()
+}
+
+// agentFailed tells whoever waits for an agent that there is none.
+func (x *session) agentFailed(err error) {
+	x.c.Log().Warn("no agent", "session", acp.SessionTag(x.id), "err", err.Error())
+	if x.opening != nil {
+		x.failOpening(wireError(err))
+		return
+	}
+	x.advance(evNoAgent, reply{err: wireError(err)})
+}
+
+// stopAgent ends the process, its token first. The next prompt starts another.
+func (x *session) stopAgent() {
+	x.revoke()
+	if x.conv.timeout != nil {
+		x.conv.timeout()
+	}
+	if x.conv.ref.IsZero() || x.conv.phase == stopping {
+		return
+	}
+	x.forgetAgent()
+	x.conv = conversation{phase: stopping, ref: x.conv.ref, info: x.conv.info}
+	x.c.Stop(x.conv.ref, errStopAgent)
+}
+
+var errStopAgent = fmt.Errorf("the session needs it no more: %w", kernel.ErrDone)
+
+// forgetAgent notes that a conversation is lost.
+func (x *session) forgetAgent() {
+	if x.conv.id != "" {
+		x.fresh = true
+	}
+	x.settleAsks()
+}
+
+// onExited is the end of a child.
+func (x *session) onExited(m kernel.Exited) {
+	if m.Ref != x.conv.ref || m.Ref.IsZero() {
+		x.tunnelExited(m)
+		return
+	}
+	was := x.conv
+	x.revoke()
+	if was.timeout != nil {
+		was.timeout()
+	}
+	x.forgetAgent()
+	x.conv = conversation{info: was.info}
+	switch was.phase {
+	case starting, newing:
+		if was.phase == newing {
+			x.c.Cancel(was.ticket)
+		}
+		x.freeSlot()
+		x.agentFailed(m.Cause)
+		return
+	}
+	if x.turn.phase == waiting || x.opening != nil {
+		x.wantAgent() // in the place that it still has
+		return
+	}
+	x.freeSlot()
+}
+
+// credits opens what bounds the agent's reader, so that its last words are reached, or shuts it again, so that it waits for
+// a client that reads slowly.
+func (x *session) credits(open bool) {
+	switch c := x.conv.credits; {
+	case c == nil:
+	case open:
+		c.Open()
+	default:
+		c.Shut()
+	}
+}
+
+// incarnation is one generation of an agent with what it owes beside the process: its token.
+type incarnation struct {
+	kernel.Behavior
+	s     *Sessions
+	token token
+}
+
+// Start implements kernel.Starter.
+func (i *incarnation) Start(c *kernel.Ctx) error {
+	if i.token.text != "" {
+		text, tokens := i.token.text, i.s.tokens
+		c.Own("token", func(context.Context, error) { tokens.Revoke(text) })
+	}
+	i.s.agents.Add(1)
+	c.Own("agent", func(context.Context, error) { i.s.agents.Add(-1) })
+	if starter, ok := i.Behavior.(kernel.Starter); ok {
+		return starter.Start(c)
+	}
+	return nil
+}
+
+// Stop implements kernel.Stopper.
+func (i *incarnation) Stop(c *kernel.Ctx, cause error) {
+	if stopper, ok := i.Behavior.(kernel.Stopper); ok {
+		stopper.Stop(c, cause)
+	}
+}
+
+// agentSessionID reads the id that the agent gave its session.
+func agentSessionID(result jsontext.Value) (string, error) {
+	o, err := jsonrpc.ParseObject(result)
+	if err != nil {
+		return "", fmt.Errorf("the agent's answer to session/new: %w", err)
+	}
+	id, err := o.Text("sessionId")
+	if err != nil || id == "" || o.Unique("sessionId") != nil {
+		return "", fmt.Errorf("the agent's answer to session/new has no sessionId")
+	}
+	return id, nil
+}

@@ -1,0 +1,268 @@
+package session
+
+import (
+	"bytes"
+	"context"
+	"time"
+
+	"github.com/acpod/acpod/actors/capability"
+	"github.com/acpod/acpod/actors/session/agent"
+	"github.com/acpod/acpod/protocol/acp"
+	"github.com/acpod/acpod/protocol/jsonrpc"
+	"github.com/acpod/acpod/runtime/kernel"
+)
+
+// prompt is what belongs to the turn that runs.
+type prompt struct {
+	params []byte // until it is sent
+	held   *kernel.Lease
+	asker  *request // nil when nobody's request stands for the turn (any more)
+	ticket kernel.Ticket
+	owed   *kernel.Obligation // the pod's count of turns
+	heard  time.Time          // of the agent
+	quiet  func()             // takes the timer of agent.turn_idle_timeout back
+	late   func()             // takes the timer of agent.cancel_timeout back
+}
+
+// reply is what the agent made of a prompt.
+type reply struct {
+	result []byte
+	lease  *kernel.Lease
+	err    *jsonrpc.Error
+}
+
+// onPrompt is session/prompt. Its place is taken in this very turn, so that a cancel in the next message finds it.
+func (x *session) onPrompt(m Prompt) {
+	refuse := func(bad *jsonrpc.Error) {
+		m.Held.Release()
+		m.Client.Respond(x.id, m.Req, nil, nil, bad)
+	}
+	if !x.isOwner(m.Client) {
+		m.Held.Release()
+		m.Client.Respond("", m.Req, nil, nil, acp.UnknownSession(x.id))
+		return
+	}
+	next, refused, _ := x.turn.step(evPrompt)
+	switch {
+	case refused == busyError || x.opening != nil:
+		refuse(jsonrpc.BusyError())
+		return
+	case x.s.draining.Load():
+		refuse(jsonrpc.Draining(0))
+		return
+	case x.s.cfg.Driver == DriverNone:
+		refuse(jsonrpc.InternalError(jsonrpc.ReasonNoAgent, "this pod runs no agent: agent.driver is none"))
+		return
+	}
+	if bad := acp.CheckPrompt(m.Params, x.takes()); bad != nil {
+		refuse(bad)
+		return
+	}
+	x.turn = next
+	x.prompt = prompt{params: m.Params, held: m.Held, asker: x.owe("session/prompt", m.Client, m.Req)}
+	s := x.s
+	s.turns.Add(1)
+	x.prompt.owed = x.c.Own("turn", func(context.Context, error) { s.turnEnded() })
+	if x.client == nil { // it was sent just before its client went
+		x.prompt.asker.owed.Moot()
+		x.prompt.asker = nil
+	}
+	x.armTTL()
+	if x.conv.phase == alive {
+		x.sendPrompt()
+	} else {
+		x.wantAgent()
+	}
+}
+
+// takes is which blocks the agent takes, as far as it is known.
+func (x *session) takes() acp.PromptCapabilities {
+	if x.conv.info != nil {
+		return x.conv.info.Prompt
+	}
+	if known, _ := x.s.learned.Now(); known != nil {
+		return known.Prompt
+	}
+	return acp.PromptCapabilities{}
+}
+
+func (x *session) sendPrompt() {
+	params, err := acp.WithSessionID(x.prompt.params, x.conv.id)
+	if err == nil {
+		held := x.prompt.held
+		x.prompt.params, x.prompt.held = nil, nil
+		x.prompt.ticket, err = x.c.Request(x.conv.ref, agent.Request{Method: acp.MethodSessionPrompt, Params: params, Held: held})
+	}
+	if err != nil {
+		x.advance(evNoAgent, reply{err: wireError(err)})
+		return
+	}
+	x.advance(evSent, reply{})
+	x.credits(x.client == nil)
+	x.prompt.heard = x.c.Now()
+	x.prompt.quiet = x.c.After(x.s.cfg.TurnIdleTimeout, silent{})
+}
+
+// onPromptAnswer is the agent's answer, after every update that it wrote before.
+func (x *session) onPromptAnswer(a kernel.Answer) {
+	x.prompt.ticket = kernel.Ticket{}
+	if a.Err == nil {
+		r, _ := a.Msg.(agent.Reply)
+		x.advance(evAnswer, reply{result: r.Result, lease: a.Lease})
+		return
+	}
+	e := evExited
+	var theirs *jsonrpc.Error
+	var long *agent.LineTooLong
+	var full *kernel.Overloaded
+	if asError(a.Err, &theirs) || asError(a.Err, &long) || asError(a.Err, &full) {
+		e = evAnswer
+	}
+	x.advance(e, reply{err: wireError(a.Err)})
+}
+
+func (x *session) onCancel(m Cancel) {
+	if !x.isOwner(m.Client) {
+		return
+	}
+	if m.Req != 0 && (x.prompt.asker == nil || x.prompt.asker.req != m.Req) {
+		return // of a request that is answered already
+	}
+	x.advance(evCancel, reply{})
+}
+
+// advance takes the turn one step and does what the step says.
+func (x *session) advance(e event, r reply) {
+	next, out, do := x.turn.step(e)
+	was := x.turn.phase
+	x.turn = next
+	if do&tellAgent != 0 {
+		x.cancelAgent()
+	}
+	if out != unsettled {
+		x.settle(out, r)
+	} else {
+		r.lease.Release()
+	}
+	if do&disarmed != 0 {
+		x.finishTurn()
+	}
+	if do&stopAgent != 0 {
+		x.c.Log().Warn("agent did not end its turn within agent.cancel_timeout, it is stopped", "session", acp.SessionTag(x.id))
+		x.stopAgent()
+	}
+	if was != idle && next.phase == idle {
+		x.armTTL()
+	}
+}
+
+// cancelAgent tells the agent, and all that it started, that the turn is over.
+func (x *session) cancelAgent() {
+	n := acp.SessionCancel(x.conv.id)
+	_ = x.c.Tell(x.conv.ref, agent.Notify{Method: n.Method, Params: n.Params}) // an agent that cannot take it is stopped when cancel_timeout is over
+	x.credits(true)
+	x.endCalls(capability.EndCancel)
+	x.settleAsks()
+	x.prompt.late = x.c.After(x.s.cfg.CancelTimeout, overdue{})
+}
+
+func (x *session) endCalls(why capability.EndReason) {
+	_ = x.desk.Signal(capability.EndCalls{Reason: why}) // a desk that is gone has ended them
+}
+
+var cancelledResult = []byte(`{"stopReason":"cancelled"}`)
+
+// settle gives the turn its one outcome.
+func (x *session) settle(out outcome, r reply) {
+	switch out {
+	case cancelled:
+		if stopReason(r.result) != acp.StopCancelled {
+			r.lease.Release()
+			r = reply{result: cancelledResult}
+		}
+		r.err = nil
+	case idleError:
+		r = reply{err: jsonrpc.InternalError(jsonrpc.ReasonIdle, "the agent said nothing for agent.turn_idle_timeout: the turn was cancelled")}
+	case exitedError:
+		if r.err == nil {
+			r.err = jsonrpc.InternalError(jsonrpc.ReasonAgentExited, "the agent is gone: the next prompt starts another")
+		}
+	}
+	fate := turnFate(r)
+	x.lastTurn = append(append([]byte{'{'}, fate...), '}')
+	asker := x.prompt.asker
+	x.prompt.asker = nil
+	if asker != nil {
+		x.answer(asker, r.result, r.lease, r.err)
+		return
+	}
+	r.lease.Release()
+	x.push(methodFrame(acp.MethodTurnEnded, x.id, append([]byte{','}, append(fate, '}')...)), pinned)
+}
+
+// finishTurn puts away what a turn has left.
+func (x *session) finishTurn() {
+	p := x.prompt
+	x.prompt = prompt{}
+	p.held.Release()
+	for _, cancel := range []func(){p.quiet, p.late} {
+		if cancel != nil {
+			cancel()
+		}
+	}
+	if !p.ticket.IsZero() {
+		x.c.Cancel(p.ticket)
+	}
+	p.owed.Discharge()
+	x.s.turnEnded()
+	x.endCalls(capability.EndTurn)
+	x.settleAsks()
+	x.tools.clear()
+	x.since, x.idleFor = x.c.Now(), x.c.Now()
+}
+
+// onSilent looks whether the agent was really silent: an open tool call or question speaks for it.
+func (x *session) onSilent() {
+	if x.turn.phase != running {
+		return
+	}
+	now := x.c.Now()
+	if x.tools.open(now, x.s.cfg.CallMax) || len(x.asks) > 0 {
+		x.prompt.heard = now
+	}
+	if left := x.prompt.heard.Add(x.s.cfg.TurnIdleTimeout).Sub(now); left > 0 {
+		x.prompt.quiet = x.c.After(left, silent{})
+		return
+	}
+	x.prompt.quiet = nil
+	x.advance(evSilent, reply{})
+}
+
+// touch notes that the agent, or a tool call of its, showed life.
+func (x *session) touch() { x.prompt.heard = x.c.Now() }
+
+// stopReason reads the reason of a prompt's result, "" when there is none.
+func stopReason(result []byte) string {
+	o, err := jsonrpc.ParseObject(result)
+	if err != nil {
+		return ""
+	}
+	reason, _ := o.Text("stopReason")
+	return reason
+}
+
+// maxFate bounds what last_turn keeps of an agent's error.
+const maxFate = 4 << 10
+
+// turnFate is the member that tells how a turn ended: "stopReason":… or "error":….
+func turnFate(r reply) []byte {
+	if r.err == nil {
+		return jsonrpc.AppendString([]byte(`"stopReason":`), stopReason(r.result))
+	}
+	object := r.err.AppendObject(nil)
+	if len(object) > maxFate {
+		short := jsonrpc.Error{Code: r.err.Code, Message: kernel.Escape(r.err.Message, 200)}
+		object = short.AppendObject(nil)
+	}
+	return append([]byte(`"error":`), bytes.Clone(object)...)
+}

@@ -1,0 +1,78 @@
+package session
+
+import (
+	"time"
+
+	"github.com/acpod/acpod/runtime/kernel"
+)
+
+// record is what the supervisor knows of one session, living or suspended.
+type record struct {
+	id      string
+	owner   owner
+	seq     uint64 // order of opening
+	cwd     string
+	created time.Time
+	updated time.Time
+
+	ref   kernel.Ref // zero while it does not live
+	life  *life      // of the living one
+	place place
+	carried
+
+	ranks  []uint64 // connections that opened or resumed it, for session/list
+	under  *entry   // a request that is being admitted
+	behind []*entry // requests that came meanwhile, in order
+}
+
+// place is a record's part of max_sessions.
+type place uint8
+
+const (
+	placeNone    place = iota
+	placeWaiting       // for a session that is being suspended for it
+	placeHeld
+)
+
+// maxRanks and maxBehind bound what one session may make its record hold.
+const (
+	maxRanks  = 16
+	maxBehind = 16
+)
+
+func (r *record) living() bool { return !r.ref.IsZero() }
+
+// status is the snapshot of a living session, and of one that has not begun.
+func (r *record) status() status {
+	if r.life != nil {
+		if st := r.life.status.Load(); st != nil {
+			return *st
+		}
+	}
+	return status{busy: true}
+}
+
+// opened notes a connection that has, or asks for, the session.
+func (r *record) note(rank uint64) {
+	for _, known := range r.ranks {
+		if known == rank {
+			return
+		}
+	}
+	if len(r.ranks) == maxRanks {
+		r.ranks = r.ranks[1:]
+	}
+	r.ranks = append(r.ranks, rank)
+}
+
+// entry is one session/new or session/resume on its way in.
+type entry struct {
+	client  Client
+	req     uint64
+	params  *Params
+	held    *kernel.Lease
+	resume  bool
+	rec     *record
+	counted bool // it is one of supervisor.opening
+	folders Folders
+}

@@ -1,0 +1,68 @@
+package session
+
+import (
+	"context"
+	"errors"
+
+	"github.com/acpod/acpod/actors/session/agent"
+	"github.com/acpod/acpod/actors/tunnel"
+	"github.com/acpod/acpod/protocol/jsonrpc"
+	"github.com/acpod/acpod/runtime/kernel"
+)
+
+// releaseAnswer answers a request whose session ended before it did.
+func releaseAnswer(id string, client Client, req uint64) func(context.Context, error) {
+	return func(_ context.Context, cause error) {
+		client.Respond(id, req, nil, nil, ended(cause))
+	}
+}
+
+// ended is what the end of a session means to a request that was open.
+func ended(cause error) *jsonrpc.Error {
+	if errors.Is(cause, kernel.ErrShutdown) {
+		return jsonrpc.Draining(0)
+	}
+	return jsonrpc.InternalError(jsonrpc.ReasonInternal, "the session ended before it could answer: resume it or open another")
+}
+
+// wireError is what a client is told of a failure of its agent or of the pod. An agent's own error passes as it came; its
+// stderr stays in the pod's log.
+func wireError(err error) *jsonrpc.Error {
+	var (
+		theirs   *jsonrpc.Error
+		exited   *agent.Exited
+		start    *agent.StartError
+		long     *agent.LineTooLong
+		overload *kernel.Overloaded
+	)
+	switch {
+	case errors.As(err, &start):
+		if start.Err == nil {
+			return jsonrpc.InternalError(jsonrpc.ReasonAgentTimeout, "the agent did not start in time: the pod's log says more")
+		}
+		return jsonrpc.InternalError(jsonrpc.ReasonAgentExited, "the agent did not start: the pod's log says why")
+	case errors.As(err, &exited):
+		plain := *exited
+		plain.Stderr = ""
+		return jsonrpc.InternalError(jsonrpc.ReasonAgentExited, plain.Error())
+	case errors.As(err, &theirs):
+		return theirs
+	case errors.As(err, &long):
+		return jsonrpc.InternalError(jsonrpc.ReasonInternal, long.Error())
+	case errors.As(err, &overload):
+		return overloaded(overload)
+	case errors.Is(err, errNewTimeout):
+		return jsonrpc.InternalError(jsonrpc.ReasonAgentTimeout, err.Error())
+	case errors.Is(err, kernel.ErrShutdown):
+		return jsonrpc.Draining(0)
+	case errors.Is(err, tunnel.ErrGone):
+		return jsonrpc.InternalError(jsonrpc.ReasonInternal, err.Error())
+	}
+	return jsonrpc.InternalError(jsonrpc.ReasonAgentExited, "the agent is gone")
+}
+
+func overloaded(o *kernel.Overloaded) *jsonrpc.Error {
+	return jsonrpc.Overloaded(jsonrpc.OverloadData{Scope: o.Scope, Limit: o.Limit, Used: o.Used, Size: o.Size, RetryAfter: o.RetryAfter})
+}
+
+var errNewTimeout = errors.New("the agent did not answer session/new within agent.new_timeout")

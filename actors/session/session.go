@@ -1,0 +1,384 @@
+package session
+
+import (
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/acpod/acpod/actors/capability"
+	"github.com/acpod/acpod/actors/session/agent"
+	"github.com/acpod/acpod/actors/tunnel"
+	"github.com/acpod/acpod/protocol/acp"
+	"github.com/acpod/acpod/protocol/jsonrpc"
+	"github.com/acpod/acpod/runtime/kernel"
+)
+
+// Kind is the kind of a session in the tree.
+const Kind = "session"
+
+// birth is what a session begins with. All of it but open is for every generation.
+type birth struct {
+	id      string
+	owner   owner
+	life    *life
+	folders Folders
+	meta    []byte // what of the client's _meta reaches the agent
+	slot    slot
+	carried // of a suspended session's record
+	open    *opener
+}
+
+// carried is what a session keeps while it is suspended.
+type carried struct {
+	lastTurn []byte // JSON; nil = none
+	missed   int64
+	missedB  int64
+	fresh    bool // the agent has forgotten the conversation since the client was last told
+}
+
+// opener is the request that a session is opened for.
+type opener struct {
+	client Client
+	req    uint64
+	params *Params
+	held   *kernel.Lease
+	resume bool // of a suspended session
+}
+
+// slot is a session's place among max_sessions.
+type slot uint8
+
+const (
+	slotNone    slot = iota
+	slotPending      // promised: another session is being suspended for it
+	slotHeld
+)
+
+// session is one generation of a session's actor.
+type session struct {
+	s *Sessions
+	birth
+	c *kernel.Ctx // of the current turn
+
+	client   Client // nil: nobody is attached
+	formerly Client // the last one, so that what it sent before it went still counts
+	owned    *kernel.Obligation
+	opening  *request // session/new, or the resume of a suspended session, until its answer
+	out      outbox
+
+	view      *atomic.Pointer[capability.View]
+	desk      kernel.Ref
+	token     token
+	servers   []*served
+	tunnelled int // tunnels opened, for their names
+	facade    facadeReport
+
+	conv    conversation
+	turn    turn
+	prompt  prompt
+	asks    []*ask
+	tools   toolCalls
+	over    bool // this generation has ended itself
+	ttl     func()
+	since   time.Time // end of the last turn, or the last client's going
+	idleFor time.Time // end of the last turn, or the opening
+}
+
+// request is an open request of a client, and the obligation to answer it.
+type request struct {
+	client Client
+	req    uint64
+	owed   *kernel.Obligation
+}
+
+// Messages to a session from its supervisor and from itself.
+type (
+	// attach is a resume of a living session.
+	attach struct {
+		client  Client
+		req     uint64
+		params  *Params
+		folders Folders
+		held    *kernel.Lease
+	}
+	suspend     struct{} // asked: nil error = it stops now
+	slotGranted struct{} // the place that was promised is free
+	flush       struct{} // the client's stream may have room again
+	ttlPassed   struct{}
+	newOverdue  struct{} // agent.new_timeout
+	silent      struct{} // agent.turn_idle_timeout
+	overdue     struct{} // agent.cancel_timeout
+	askOverdue  struct{ ask *ask }
+)
+
+// Lease implements kernel.Leased.
+func (m attach) Lease() *kernel.Lease { return m.held }
+
+var errBusy = errors.New("a turn runs")
+
+// spec describes the actor of one session. All of its generations share the birth's life; only the first one opens.
+func (s *Sessions) spec(name string, b birth) kernel.Spec {
+	return kernel.Spec{
+		Name: name, Kind: Kind, Restart: kernel.Transient, Scope: "session_bytes", Limit: s.cfg.SessionBytes,
+		New: func() kernel.Behavior {
+			mine := b
+			if b.life.started.Swap(true) {
+				mine.open, mine.slot, mine.fresh = nil, slotNone, true
+			}
+			return &session{s: s, birth: mine}
+		},
+	}
+}
+
+// Start implements kernel.Starter.
+func (x *session) Start(c *kernel.Ctx) error {
+	x.c = c
+	self := c.Self()
+	x.out = outbox{session: x.id, account: c.Account(), frames: keptFrames, wake: func() { _ = self.Signal(flush{}) }}
+	x.out.missed, x.out.missedBytes = x.missed, x.missedB
+	x.since, x.idleFor = c.Now(), c.Now()
+	x.facade = facadeReport{state: facadeOff}
+	if x.open == nil { // a generation after a crash
+		if x.life.ending.Load() != uint32(endUnknown) { // … on its way out
+			return kernel.ErrDone
+		}
+		if !x.life.opened.Load() { // … before anybody was told of it
+			x.life.ending.Store(uint32(endClosed))
+			return kernel.ErrDone
+		}
+	}
+	x.view = new(atomic.Pointer[capability.View])
+	cfg := x.s.cfg.Desk
+	cfg.Tag, cfg.View = acp.SessionTag(x.id), x.view
+	desk, err := c.Spawn(capability.DeskSpec("desk", cfg))
+	if err != nil {
+		return err
+	}
+	x.desk = desk
+	if x.open != nil {
+		x.begin()
+	}
+	x.publish()
+	x.armTTL()
+	return x.verdict()
+}
+
+// Receive implements kernel.Behavior.
+func (x *session) Receive(c *kernel.Ctx, m kernel.Msg) error {
+	x.c = c
+	switch m := m.(type) {
+	case agent.Update:
+		x.onUpdate(m)
+	case agent.Called:
+		x.onCalled(m)
+	case agent.Noted:
+		x.onNoted(m)
+	case agent.Ready:
+		x.onReady(m)
+	case kernel.Answer:
+		x.onAnswer(m)
+	case Prompt:
+		x.onPrompt(m)
+	case Cancel:
+		x.onCancel(m)
+	case Close:
+		x.onClose(m)
+	case attach:
+		x.onAttach(m)
+	case Detach:
+		x.lose(m.Client)
+	case kernel.Down:
+		if x.client != nil && m.Ref == x.client.Ref() {
+			x.lose(x.client)
+		}
+	case kernel.Exited:
+		x.onExited(m)
+	case kernel.Restarted:
+		if m.Old == x.desk {
+			x.desk = m.New
+		}
+	case tunnel.Changed:
+		x.onTunnel(m)
+	case capability.InFlight:
+		x.tools.facade(m.Open)
+		x.touch()
+	case slotGranted:
+		x.onSlot(nil)
+	case suspend:
+		x.onSuspend()
+	case flush:
+		x.flush()
+	case ttlPassed:
+		x.ttl = nil
+		x.end(endSuspended, errors.New("nobody was attached for agent.session_ttl"))
+	case newOverdue:
+		x.onNewOverdue()
+	case silent:
+		x.onSilent()
+	case overdue:
+		x.advance(evOverdue, reply{})
+	case askOverdue:
+		x.onAskOverdue(m.ask)
+	}
+	x.publish()
+	return x.verdict()
+}
+
+func (x *session) verdict() error {
+	if x.over {
+		return kernel.ErrDone
+	}
+	return nil
+}
+
+// Stop implements kernel.Stopper: before any process is stopped, the token is.
+func (x *session) Stop(c *kernel.Ctx, _ error) {
+	x.c = c
+	x.revoke()
+	x.out.close()
+	x.publish()
+}
+
+// end stops the session by its own will: its tokens first, then what waits for an answer, then all below it.
+func (x *session) end(how end, why error) {
+	if x.over {
+		return
+	}
+	x.over = true
+	x.life.ending.Store(uint32(how))
+	x.revoke()
+	x.advance(evEnd, reply{})
+	x.settleAsks()
+	x.out.flush()
+	if client := x.client; client != nil {
+		x.disown(why)
+		if how == endSuspended && x.life.opened.Load() {
+			x.tell(client, methodSuspended, why)
+		}
+	}
+	x.c.Log().Info("session ends", "session", acp.SessionTag(x.id), "why", why.Error())
+}
+
+// methodSuspended tells a client, which loses the session by it, that a resume brings it back.
+const methodSuspended = "_acpod/suspended" // {sessionId, reason}
+
+func (x *session) tell(client Client, method string, why error) {
+	params := jsonrpc.AppendString(x.idMember(), why.Error())
+	frame := jsonrpc.AppendNotification(nil, method, append(params, '}'))
+	_ = client.Offer(x.id, frame, nil, nil) // when it does not fit, the client learns it from the answer to its next request
+}
+
+func (x *session) idMember() []byte {
+	return append(jsonrpc.AppendString([]byte(`{"sessionId":`), x.id), `,"reason":`...)
+}
+
+// onAnswer sorts the answers to what the session asked.
+func (x *session) onAnswer(m kernel.Answer) {
+	switch {
+	case m.Ticket == x.prompt.ticket:
+		x.onPromptAnswer(m)
+	case m.Ticket != x.conv.ticket:
+		x.onAskAnswer(m)
+		m.Lease.Release()
+	case x.conv.phase == newing:
+		x.onNew(m)
+	default:
+		m.Lease.Release()
+		x.onSlot(m.Err)
+	}
+}
+
+// onClose is session/close.
+func (x *session) onClose(m Close) {
+	if !x.isOwner(m.Client) {
+		m.Client.Respond("", m.Req, nil, nil, acp.UnknownSession(x.id))
+		return
+	}
+	x.advance(evEnd, reply{})
+	x.settleAsks()
+	m.Client.Respond(x.id, m.Req, []byte("{}"), nil, nil)
+	x.end(endClosed, errors.New("the client closed it"))
+}
+
+// onSuspend is the supervisor's wish for this session's place.
+func (x *session) onSuspend() {
+	q := x.c.Question()
+	if x.busy() {
+		q.Fail(errBusy)
+		return
+	}
+	q.Answer(suspend{}, nil)
+	x.end(endSuspended, errors.New("its place was needed: agent.max_sessions is reached"))
+}
+
+func (x *session) busy() bool { return x.turn.phase != idle || x.opening != nil }
+
+// publish puts the snapshot for the supervisor and the tree's attributes.
+func (x *session) publish() {
+	st := &status{busy: x.busy() || x.over, idleSince: x.idleFor, client: x.client, carried: carried{
+		lastTurn: x.lastTurn, missed: x.out.missed, missedB: x.out.missedBytes, fresh: true}}
+	old := x.life.status.Load()
+	if old != nil && old.same(st) {
+		return
+	}
+	x.life.status.Store(st)
+	x.c.Attr("turn", x.turn.phase)
+	x.c.Attr("agent", x.conv.phase)
+	if x.client == nil {
+		x.c.Attr("client", nil)
+	} else {
+		x.c.Attr("client", x.client.Ref().Name())
+	}
+	if x.out.missed > 0 {
+		x.c.Attr("missed_updates", x.out.missed)
+	}
+}
+
+// armTTL starts, or stops, the time that a session without a client has left.
+func (x *session) armTTL() {
+	if x.ttl != nil {
+		x.ttl()
+		x.ttl = nil
+	}
+	if x.client == nil && !x.busy() && !x.over {
+		left := x.since.Add(x.s.cfg.SessionTTL).Sub(x.c.Now())
+		x.ttl = x.c.After(max(left, time.Millisecond), ttlPassed{})
+	}
+}
+
+// owe registers the answer of a client's request, so that it is given however this generation ends.
+func (x *session) owe(name string, client Client, req uint64) *request {
+	id := x.id
+	owed := x.c.Own(name, releaseAnswer(id, client, req))
+	return &request{client: client, req: req, owed: owed}
+}
+
+// answer gives the answer of a request: in its place among what the session says when the request is the present client's.
+func (x *session) answer(r *request, result []byte, lease *kernel.Lease, bad *jsonrpc.Error) {
+	give := func() error {
+		r.owed.Discharge()
+		r.client.Respond(x.id, r.req, result, lease, bad)
+		return nil
+	}
+	if r.client != x.client {
+		_ = give()
+		return
+	}
+	drop := func() {
+		r.owed.Moot()
+		lease.Release()
+	}
+	x.out.push(&item{weight: pinned, answer: true, act: give, drop: drop})
+}
+
+func (x *session) flush() {
+	if !x.out.flush() {
+		x.c.After(100*time.Millisecond, flush{}) // a stream that is full of others' frames tells nobody when it has room
+	}
+}
+
+// isOwner tells whether a message of that client counts: it owns the session, or it was the last to own it and is gone, so
+// that the message was sent while it did.
+func (x *session) isOwner(client Client) bool {
+	return client == x.client || x.client == nil && client == x.formerly
+}

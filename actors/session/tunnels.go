@@ -1,0 +1,197 @@
+package session
+
+import (
+	"bytes"
+	"encoding/json/jsontext"
+	"fmt"
+
+	"github.com/acpod/acpod/actors/capability"
+	"github.com/acpod/acpod/actors/tunnel"
+	"github.com/acpod/acpod/protocol/acp"
+	"github.com/acpod/acpod/runtime/kernel"
+)
+
+// served is one declared server of the session.
+type served struct {
+	planned
+	tunnel *tunnel.Tunnel // nil when none was opened
+	ref    kernel.Ref     // of its generation; zero once it has ended for good
+	client Client         // that carries it
+}
+
+// live tells whether its tunnel may still serve.
+func (s *served) live() bool { return s.tunnel != nil && !s.ref.IsZero() }
+
+// same tells whether a declaration asks for what this tunnel is.
+func (s *served) same(p planned) bool {
+	return s.live() && s.ID == p.ID && s.Name == p.Name && s.Form == p.Form
+}
+
+// declare makes the client's declarations the session's servers. A live tunnel of this very connection that is declared
+// again stays as it is; one that is not declared any more is withdrawn; the rest is opened. Nobody waits for anybody.
+func (x *session) declare(client Client, p *Params, same bool) {
+	if p.Servers == nil { // nothing was said of servers: what this connection carries goes on
+		x.serversChanged()
+		return
+	}
+	plans := plan(p.Declared, x.grants().Server)
+	names := make([]string, 0, len(plans))
+	for _, one := range plans {
+		names = append(names, one.Name)
+	}
+	_ = x.desk.Signal(capability.Declared{Names: names}) // a desk that is being restarted reads nothing that it must know: refusals only name servers
+	former := x.servers
+	x.servers = make([]*served, 0, len(plans))
+	kept := make(map[*served]bool)
+	for _, one := range plans {
+		one.Tools = bytes.Clone(one.Tools) // the frame is not kept alive for it
+		next := &served{planned: one}
+		if one.state == stateConnecting {
+			for _, old := range former {
+				if same && old.client == client && old.same(one) {
+					next, kept[old] = old, true
+				}
+			}
+		}
+		x.servers = append(x.servers, next)
+	}
+	for _, old := range former {
+		if kept[old] {
+			continue
+		}
+		switch again := x.byID(old.ID); {
+		case again != nil:
+			x.endTunnel(old, tunnel.ErrEvicted)
+		case same && old.tunnel != nil && old.state != stateWithdrawn:
+			x.endTunnel(old, tunnel.ErrWithdrawn)
+			old.state = stateWithdrawn
+			x.servers = append(x.servers, old)
+		default:
+			x.endTunnel(old, tunnel.ErrWithdrawn)
+		}
+	}
+	for _, one := range x.servers {
+		if one.state == stateConnecting && one.tunnel == nil {
+			x.open1(one, client)
+		}
+	}
+	x.serversChanged()
+}
+
+func (x *session) grants() *capability.Grants {
+	if x.s.cfg.Desk.Grants != nil {
+		return x.s.cfg.Desk.Grants
+	}
+	return capability.DefaultGrants()
+}
+
+func (x *session) byID(id string) *served {
+	for _, one := range x.servers {
+		if one.ID == id && one.state == stateConnecting {
+			return one
+		}
+	}
+	return nil
+}
+
+// open1 opens the tunnel of one server.
+func (x *session) open1(one *served, client Client) {
+	n := x.s.attached.Add(1)
+	t := tunnel.New(tunnel.Params{Declared: one.Declared, Carrier: client, Attach: n, Session: x.id, Desk: x.desk,
+		Config: x.s.cfg.Tunnel})
+	_ = x.desk.Signal(capability.Attach{Source: t})
+	x.tunnelled++
+	ref, err := x.c.Spawn(t.Spec(fmt.Sprintf("tunnel-%d", x.tunnelled)))
+	if err != nil {
+		one.state, one.reason = serverState(tunnel.Failed), "the session is ending"
+		_ = x.desk.Signal(capability.Detach{Source: t})
+		return
+	}
+	one.tunnel, one.ref, one.client = t, ref, client
+}
+
+// endTunnel stops a server's tunnel; its generation owes the mcp/disconnect. What it offered stays listed as detached.
+func (x *session) endTunnel(one *served, cause error) {
+	if !one.live() {
+		return
+	}
+	x.c.Stop(one.ref, cause)
+	one.ref = kernel.Ref{}
+	_ = x.desk.Signal(capability.Detach{Source: one.tunnel})
+}
+
+// endTunnels stops all that a connection carries for this session.
+func (x *session) endTunnels(client Client, cause error) {
+	for _, one := range x.servers {
+		if one.client == client {
+			x.endTunnel(one, cause)
+		}
+	}
+}
+
+// onTunnel is a tunnel's news of itself.
+func (x *session) onTunnel(m tunnel.Changed) {
+	for _, one := range x.servers {
+		if one.tunnel == m.Tunnel {
+			x.serversChanged()
+			return
+		}
+	}
+}
+
+// tunnelExited is the end of a tunnel's generation: after a crash of our own code another follows.
+func (x *session) tunnelExited(m kernel.Exited) {
+	for _, one := range x.servers {
+		if one.ref == m.Ref && one.live() {
+			one.ref = m.Next
+			if m.Next.IsZero() {
+				_ = x.desk.Signal(capability.Detach{Source: one.tunnel})
+			}
+			x.serversChanged()
+			return
+		}
+	}
+}
+
+// reports is what the client is told of its servers.
+func (x *session) reports() []report {
+	grants := x.grants()
+	list := make([]report, 0, len(x.servers))
+	for _, one := range x.servers {
+		r := report{name: one.Name, id: one.ID, state: one.state, reason: one.reason}
+		if one.tunnel != nil && one.state == stateConnecting {
+			st := one.tunnel.Status()
+			r.state, r.reason = serverState(st.State), st.Reason
+			if tools := one.tunnel.Tools().List; tools != nil {
+				r.listed = true
+				r.offered, r.withheld = grants.Count(one.Name, tools)
+			}
+		}
+		list = append(list, r)
+	}
+	return list
+}
+
+func (x *session) serversObject() jsontext.Value {
+	return append(appendServers([]byte{'{'}, x.reports(), x.facade), '}')
+}
+
+// serversChanged tells the client, unless the answer that says it all is still to come.
+func (x *session) serversChanged() {
+	reports := x.reports()
+	shown := make([]string, len(reports))
+	for i, r := range reports {
+		shown[i] = r.name + " " + string(r.state)
+	}
+	x.c.Attr("servers", shown)
+	if x.client == nil || x.opening != nil || x.over {
+		return
+	}
+	x.notify(acp.MethodServers, append(appendServers([]byte{','}, reports, x.facade), '}'))
+}
+
+// replyOf is the result of a request to the client.
+func replyOf(m kernel.Msg) ([]byte, bool) {
+	r, ok := m.(tunnel.Reply)
+	return r.Result, ok
+}

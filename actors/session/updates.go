@@ -1,0 +1,131 @@
+package session
+
+import (
+	"errors"
+	"time"
+
+	"github.com/acpod/acpod/actors/session/agent"
+	"github.com/acpod/acpod/protocol/acp"
+	"github.com/acpod/acpod/protocol/jsonrpc"
+)
+
+// asError is errors.As for one target.
+func asError[T error](err error, target *T) bool { return errors.As(err, target) }
+
+// onUpdate passes one session/update on: to the byte, save for the session's id.
+func (x *session) onUpdate(m agent.Update) {
+	x.touch()
+	o, err := jsonrpc.ParseObject(m.Params)
+	if err != nil || x.foreign(o) {
+		x.c.Refuse("agent_update")
+		m.Held.Release()
+		m.Credit.Done()
+		return
+	}
+	w := x.tools.note(o, x.c.Now())
+	x.out.push(newFrame(x.translated(acp.MethodSessionUpdate, o), m.Held, m.Credit, w))
+}
+
+// foreign tells whether what the agent says is about another session than the one that it has here.
+func (x *session) foreign(params jsonrpc.Object) bool {
+	id, err := params.Text("sessionId")
+	return err != nil || x.conv.phase == alive && id != x.conv.id
+}
+
+// translated is the notification with our session id in place of the agent's.
+func (x *session) translated(method string, params jsonrpc.Object) []byte {
+	b := make([]byte, 0, len(params.Raw())+len(method)+len(x.id)+64)
+	b = jsonrpc.AppendNotification(b, method, nil)
+	b = append(b[:len(b)-1], `,"params":`...)
+	b = params.Apply(b, jsonrpc.Edit{Name: "sessionId", Value: jsonrpc.AppendString(nil, x.id)})
+	return append(b, '}')
+}
+
+// methodFrame is a notification of the pod's own about a session; rest follows the id, with its comma and the bracket.
+func methodFrame(method, id string, rest []byte) []byte {
+	params := append(jsonrpc.AppendString([]byte(`{"sessionId":`), id), rest...)
+	return jsonrpc.AppendNotification(nil, method, params)
+}
+
+// notify says something of the pod's own in the session's stream.
+func (x *session) notify(method string, rest []byte) { x.push(methodFrame(method, x.id, rest), plain) }
+
+// push says one frame of the pod's own, which the session pays for.
+func (x *session) push(frame []byte, w weight) {
+	lease, err := x.c.Account().Acquire(int64(len(frame)))
+	if err != nil {
+		x.c.Refuse("session_bytes")
+		return
+	}
+	x.out.push(newFrame(frame, lease, nil, w))
+}
+
+// onNoted is any other notification of the agent. Of those only the cancel of its own request concerns anybody.
+func (x *session) onNoted(m agent.Noted) {
+	x.touch()
+	if m.Method == acp.MethodCancelRequest {
+		if id, ok := acp.ParseCancelRequest(m.Params); ok {
+			x.withdrawAsk(id)
+		}
+	} else {
+		x.c.Refuse("agent_notification")
+	}
+	m.Held.Release()
+}
+
+// maxToolCalls bounds how many open tool calls of an agent are remembered.
+const maxToolCalls = 256
+
+// toolCalls remembers what keeps a silent turn alive: calls in the facade, and those that the agent reports as open.
+type toolCalls struct {
+	inFacade bool
+	since    map[string]time.Time
+}
+
+func (t *toolCalls) facade(open bool) { t.inFacade = open }
+func (t *toolCalls) clear()           { t.since = nil }
+
+// open tells whether a tool call is open; one that the agent reported counts for at most limit.
+func (t *toolCalls) open(now time.Time, limit time.Duration) bool {
+	if t.inFacade {
+		return true
+	}
+	for _, since := range t.since {
+		if now.Sub(since) < limit {
+			return true
+		}
+	}
+	return false
+}
+
+// note reads what an update says of a tool call, and how much it weighs when updates have to be dropped.
+func (t *toolCalls) note(params jsonrpc.Object, now time.Time) weight {
+	raw, _ := params.Get("update")
+	update, err := jsonrpc.ParseObject(raw)
+	if err != nil {
+		return plain
+	}
+	kind, _ := update.Text("sessionUpdate")
+	if kind != acp.UpdateToolCall && kind != acp.UpdateToolCallUpdate {
+		return plain
+	}
+	id, _ := update.Text("toolCallId")
+	status, _ := update.Text("status")
+	switch status {
+	case "completed", "failed":
+		delete(t.since, id)
+		return terminal
+	case "pending", "in_progress":
+	default:
+		if kind != acp.UpdateToolCall { // an update without a status changes none
+			return plain
+		}
+	}
+	if _, known := t.since[id]; !known && len(t.since) < maxToolCalls && id != "" {
+		if t.since == nil {
+			t.since = make(map[string]time.Time)
+		}
+		t.since[id] = now
+	}
+	return plain
+}
