@@ -12,6 +12,7 @@ type served struct {
 	provider string
 	sources  []Source // in the order of their attachment
 	last     *List    // listed last by whatever source
+	failed   string   // why the source that went last had failed
 }
 
 // choose is who serves: the latest source that is ready, else the latest that is
@@ -60,6 +61,7 @@ func (d *desk) detach(c *kernel.Ctx, src Source) {
 		return
 	}
 	s.sources = slices.DeleteFunc(s.sources, func(x Source) bool { return x == src })
+	s.failed = reasonOf(src)
 	list := src.Tools().List
 	if next := s.choose(); list != nil && (next == nil || next.Tools().List == nil) {
 		s.keep(list)
@@ -87,7 +89,7 @@ func (d *desk) publish(c *kernel.Ctx) {
 	v := &View{grants: d.cfg.Grants, declared: maps.Clone(d.declared), servers: make(map[string]server, len(d.servers))}
 	var offered []binding
 	for name, s := range d.servers {
-		out := server{provider: s.provider, source: s.choose()}
+		out := server{provider: s.provider, source: s.choose(), failed: s.failed}
 		if out.source != nil {
 			t := out.source.Tools()
 			out.settled = t.State != Connecting
@@ -134,7 +136,7 @@ func (d *desk) restore(before *View) {
 	maps.Copy(d.declared, before.declared)
 	d.names = before.names
 	for name, s := range before.servers {
-		at := &served{provider: s.provider, last: s.last}
+		at := &served{provider: s.provider, last: s.last, failed: s.failed}
 		if s.source != nil {
 			at.sources = []Source{s.source}
 		}

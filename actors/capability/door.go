@@ -19,7 +19,7 @@ import (
 // those that were refused. The request's lease is taken over.
 func Execute(ctx context.Context, who Caller, r Request) (Result, *kernel.Lease, error) {
 	r.Token = who.Token
-	p, err := who.Desk.Ask(r)
+	p, err := who.Desk.Current().Ask(r)
 	if err != nil {
 		refusal := notAsked(r.Name, err)
 		recordUnheard(who, r, refusal)
@@ -90,7 +90,7 @@ func Search(ctx context.Context, who Caller, q Query) ([]byte, *kernel.Lease, er
 // settle waits until the desk says that nothing is connecting. A desk that does
 // not answer is no reason to fail: what is there is shown.
 func settle(ctx context.Context, desk kernel.Ref) error {
-	p, err := desk.Ask(Settle{})
+	p, err := desk.Current().Ask(Settle{})
 	if err != nil {
 		return nil
 	}

@@ -23,6 +23,7 @@ type server struct {
 	source   Source // who serves it or is about to; nil when nobody is attached
 	settled  bool   // the source's state had been seen by the desk and was not connecting
 	last     *List  // what was listed last, by whatever source
+	failed   string // why the source before failed, when nobody is attached
 }
 
 // emptyView is that of a caller whose desk has not published.
@@ -150,12 +151,22 @@ func (v *View) Unavailable() []Unavailable {
 			continue
 		}
 		why := "is not connected"
+		reason := s.failed
 		if s.source != nil {
-			if t := s.source.Tools(); t.State == Failed && t.Reason != "" {
-				why = "failed: " + t.Reason
-			}
+			reason = reasonOf(s.source)
+		}
+		if reason != "" {
+			why = "failed: " + reason
 		}
 		list = append(list, Unavailable{Provider: s.provider, Error: name + " " + why})
 	}
 	return list
+}
+
+// reasonOf is why a source failed, empty when it did not.
+func reasonOf(src Source) string {
+	if t := src.Tools(); t.State == Failed {
+		return t.Reason
+	}
+	return ""
 }

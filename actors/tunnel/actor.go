@@ -149,7 +149,7 @@ func (a *actor) told(c *kernel.Ctx, err error) {
 
 // fail ends the tunnel cleanly. What was opened is closed by the release.
 func (a *actor) fail(c *kernel.Ctx, why string) error {
-	c.Log().Info("a tunnel failed", "server", jsonrpc.Show(a.t.Server()), "reason", why)
+	c.Log().Info("a tunnel failed", "session", a.t.params.Tag, "server", jsonrpc.Show(a.t.Server()), "reason", why)
 	a.publish(c, capability.Failed, Status{State: Failed, Reason: why}, nil)
 	return kernel.ErrDone
 }
@@ -174,7 +174,7 @@ func (a *actor) ask(c *kernel.Ctx, n uint64, method string, params []byte) (kern
 		id = a.requestID(n)
 		out.RequestID = id
 		var err error
-		if params, err = mcp.ModernParams(params, a.t.params.Config.Version); err != nil {
+		if params, err = mcp.ModernParams(params, a.t.params.Version); err != nil {
 			return kernel.Ticket{}, err
 		}
 	}

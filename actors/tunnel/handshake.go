@@ -115,7 +115,7 @@ func (a *actor) connected(c *kernel.Ctx, m *kernel.Answer, err error) error {
 
 // initialize is the MCP handshake of the generations that connect.
 func (a *actor) initialize(c *kernel.Ctx) error {
-	ticket, err := a.ask(c, a.next(), mcp.MethodInitialize, mcp.InitializeParams(a.t.params.Config.Version))
+	ticket, err := a.ask(c, a.next(), mcp.MethodInitialize, mcp.InitializeParams(a.t.params.Version))
 	if err != nil {
 		return a.fail(c, "initialize was not sent: "+shown(err))
 	}

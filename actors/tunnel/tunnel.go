@@ -15,12 +15,6 @@ import (
 // Kind is the kind of a tunnel in the tree.
 const Kind = "tunnel"
 
-// Config is what all tunnels of the pod share.
-type Config struct {
-	Version string // of acpod, for clientInfo
-	Limits  Limits
-}
-
 // Limits bound one tunnel. Zero = the default.
 type Limits struct {
 	Tools       int           // limits.tools_per_server, 256
@@ -57,8 +51,10 @@ type Params struct {
 	Carrier  Carrier
 	Attach   uint64     // number of the declaration, stamped in the reader
 	Session  string     // the session's id: part of the stream's name, never logged
+	Tag      string     // of R40
 	Desk     kernel.Ref // is told capability.Changed
-	Config   Config
+	Version  string     // of acpod, for clientInfo
+	Limits   Limits
 }
 
 // Tunnel is the handle of one declared server: the [capability.Source] that a
@@ -76,7 +72,7 @@ type Tunnel struct {
 // New makes the handle. Nothing runs before its [Tunnel.Spec] is spawned as a
 // child of the session.
 func New(p Params) *Tunnel {
-	t := &Tunnel{params: p, limits: p.Config.Limits.withDefaults()}
+	t := &Tunnel{params: p, limits: p.Limits.withDefaults()}
 	t.stream = p.Session + "/" + strconv.FormatUint(p.Attach, 10)
 	t.status.Store(&Status{State: Connecting})
 	t.toolset.Store(&capability.Toolset{State: capability.Connecting})
