@@ -52,20 +52,31 @@ func readInbound(method string, o jsonrpc.Object, stateless bool) (Inbound, erro
 		return Inbound{}, fmt.Errorf("%w: %w", ErrInbound, err)
 	}
 	in := Inbound{Stateless: stateless}
-	need := map[string]*string{"connectionId": &in.Target, "method": &in.Method}
+	var err error
 	if stateless {
-		need = map[string]*string{"serverId": &in.Target, "requestId": &in.RequestID, "method": &in.Method}
-	}
-	for name, into := range need {
-		raw, _ := o.Get(name)
-		text, ok := jsonrpc.String(raw)
-		if !ok || text == "" {
-			return Inbound{}, fmt.Errorf("%w: %s must be a string that is not empty", ErrInbound, name)
+		if in.Target, err = needed(o, "serverId"); err == nil {
+			in.RequestID, err = needed(o, "requestId")
 		}
-		*into = text
+	} else {
+		in.Target, err = needed(o, "connectionId")
+	}
+	if err == nil {
+		in.Method, err = needed(o, "method")
+	}
+	if err != nil {
+		return Inbound{}, err
 	}
 	if raw, _ := o.Get("params"); !jsonrpc.IsNull(raw) {
 		in.Params = raw
 	}
 	return in, nil
+}
+
+func needed(o jsonrpc.Object, name string) (string, error) {
+	raw, _ := o.Get(name)
+	text, ok := jsonrpc.String(raw)
+	if !ok || text == "" {
+		return "", fmt.Errorf("%w: %s must be a string that is not empty", ErrInbound, name)
+	}
+	return text, nil
 }

@@ -1,11 +1,14 @@
 package jsonrpc
 
-const version = `{"jsonrpc":"2.0",`
+// Version is what jsonrpc says in every frame.
+const Version = "2.0"
+
+const head = `{"jsonrpc":"` + Version + `",`
 
 // AppendRequest appends a request. params is spliced as it is and must be one JSON
 // text; nil leaves the member out.
 func AppendRequest(dst []byte, id ID, method string, params []byte) []byte {
-	dst = append(dst, version+`"id":`...)
+	dst = append(dst, head+`"id":`...)
 	dst = id.Append(dst)
 	dst = append(dst, ',')
 	return appendCall(dst, method, params)
@@ -13,14 +16,14 @@ func AppendRequest(dst []byte, id ID, method string, params []byte) []byte {
 
 // AppendNotification appends a notification; params as in AppendRequest.
 func AppendNotification(dst []byte, method string, params []byte) []byte {
-	dst = append(dst, version...)
+	dst = append(dst, head...)
 	return appendCall(dst, method, params)
 }
 
 // AppendResult appends a successful answer. result is spliced; nil becomes null,
 // because an answer has a result.
 func AppendResult(dst []byte, id ID, result []byte) []byte {
-	dst = append(dst, version+`"id":`...)
+	dst = append(dst, head+`"id":`...)
 	dst = id.Append(dst)
 	dst = append(dst, `,"result":`...)
 	if result == nil {
@@ -34,7 +37,7 @@ func AppendResult(dst []byte, id ID, result []byte) []byte {
 // AppendError appends a failed answer. An error that a peer sent (ParseError) leaves
 // as it came, to the byte.
 func AppendError(dst []byte, id ID, e *Error) []byte {
-	dst = append(dst, version+`"id":`...)
+	dst = append(dst, head+`"id":`...)
 	dst = id.Append(dst)
 	dst = append(dst, `,"error":`...)
 	dst = e.AppendObject(dst)
@@ -43,7 +46,7 @@ func AppendError(dst []byte, id ID, e *Error) []byte {
 
 // AppendRawError is AppendError for an error object that is only carried.
 func AppendRawError(dst []byte, id ID, object []byte) []byte {
-	dst = append(dst, version+`"id":`...)
+	dst = append(dst, head+`"id":`...)
 	dst = id.Append(dst)
 	dst = append(dst, `,"error":`...)
 	dst = append(dst, object...)

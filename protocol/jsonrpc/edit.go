@@ -20,8 +20,15 @@ func (o Object) Delete(name string) []byte { return o.Apply(nil, Edit{Name: name
 // stands for it and all others are removed: behind an edit, a name has one value or
 // none, so that nothing can be smuggled past it. Names in edits must differ.
 func (o Object) Apply(dst []byte, edits ...Edit) []byte {
-	done := make([]bool, len(edits))
+	if dst == nil {
+		dst = make([]byte, 0, o.roomFor(edits))
+	}
+	var few [8]bool
+	done := append(few[:0], make([]bool, len(edits))...)
 	dst = append(dst, '{')
+	if len(o.members) == 0 && o.text != nil {
+		dst = append(dst, o.text[1:len(o.text)-1]...) // white space
+	}
 	first := true
 	comma := func() {
 		if !first {
@@ -55,6 +62,15 @@ func (o Object) Apply(dst []byte, edits ...Edit) []byte {
 		}
 	}
 	return append(dst, '}')
+}
+
+// roomFor is how long the edited text can be, save for names that need escapes.
+func (o Object) roomFor(edits []Edit) int {
+	n := len(o.text) + 2
+	for _, e := range edits {
+		n += len(e.Name) + len(e.Value) + 4
+	}
+	return n
 }
 
 // edited is the index of the edit that m is subject to, -1 for none.

@@ -2,6 +2,7 @@ package jsonrpc
 
 import (
 	"strconv"
+	"strings"
 )
 
 // MaxIDBytes is the longest id literal of a request, quotes included, so that an
@@ -71,11 +72,21 @@ func (id ID) Key() string {
 // Int is the integer of an id of our own: a number, or a string that holds one,
 // because some peers answer the number 7 with "7".
 func (id ID) Int() (int64, bool) {
-	raw := []byte(id.raw)
-	if s, ok := String(raw); ok {
-		raw = []byte(s)
+	if id.raw == "" {
+		return 0, false
 	}
-	return Int(raw)
+	text := id.raw
+	if text[0] == '"' {
+		text = text[1 : len(text)-1]
+		if strings.IndexByte(text, '\\') >= 0 {
+			text, _ = String([]byte(id.raw))
+		}
+	}
+	if len(text) > 20 { // the longest that fits
+		return 0, false
+	}
+	var literal [20]byte
+	return Int(literal[:copy(literal[:], text)])
 }
 
 // Append appends the literal; null for an absent id, because an answer needs one.

@@ -11,7 +11,7 @@ import (
 // A LineTooLong says that a line was longer than its reader allows, or not paid
 // for. The reader has skipped it to its end and goes on with the next one.
 type LineTooLong struct {
-	Skipped int64 // bytes of the line, its newline not counted
+	Skipped int64 // bytes up to the newline
 	Max     int   // the limit
 	Cause   error // what Charge said, when it was Charge that refused
 }

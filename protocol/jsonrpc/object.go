@@ -57,6 +57,9 @@ func ParseObject(b []byte) (Object, error) {
 		m := member{from: u32(from - start), name: u32(i - start), nameEnd: u32(nameEnd - start), value: u32(value - start), end: u32(end - start)}
 		i = skipSpace(b, end)
 		m.to = u32(i - start)
+		if o.members == nil {
+			o.members = make([]member, 0, 8)
+		}
 		o.members = append(o.members, m)
 		if i < len(b) && b[i] == ',' {
 			from = i + 1

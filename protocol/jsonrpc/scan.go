@@ -41,9 +41,7 @@ func ScanLimit(b []byte, limit int) (Frame, *Fault) {
 	if m := e.at(method); m != nil {
 		f.Method, f.HasMethod = String(m)
 	}
-	if v := e.at(jsonrpc); v != nil {
-		f.Version, _ = String(v)
-	}
+	f.Version = versionOf(e.at(jsonrpc))
 	if raw := e.at(id); raw == nil {
 		f.Kind = Notification
 	} else if isInteger(raw) || raw[0] == '"' || IsNull(raw) {
@@ -73,22 +71,26 @@ func ScanLimit(b []byte, limit int) (Frame, *Fault) {
 }
 
 func checkCall(f *Frame, limit int) *Fault {
-	fault := &Fault{Code: InvalidRequest, ID: f.ID, Kind: f.Kind}
 	switch {
 	case len(f.ID.raw) > MaxIDBytes:
-		fault.Message = fmt.Sprintf("the id has %d bytes, more than %d", len(f.ID.raw), MaxIDBytes)
+		return f.refused("the id has %d bytes, more than %d", len(f.ID.raw), MaxIDBytes)
 	case limit > 0 && f.Size > limit:
+		fault := f.refused("the frame of %s has %d bytes, more than %d", Show(f.Method), f.Size, limit)
 		fault.Code, fault.Size, fault.Limit = Overload, f.Size, limit
-		fault.Message = fmt.Sprintf("the frame of %s has %d bytes, more than %d", Show(f.Method), f.Size, limit)
-	case f.Version == "2.0":
+		return fault
+	case f.Version == Version:
 		return nil
 	case f.Version == "":
+		fault := f.refused(`not a request object: it has no "jsonrpc": %q`, Version)
 		fault.ID = NullID()
-		fault.Message = `not a request object: it has no "jsonrpc": "2.0"`
-	default:
-		fault.Message = fmt.Sprintf(`jsonrpc must be "2.0", not %s`, Show(f.Version))
+		return fault
 	}
-	return fault
+	return f.refused("jsonrpc must be %q, not %s", Version, Show(f.Version))
+}
+
+// refused is the fault of a request or notification whose id is known.
+func (f *Frame) refused(format string, args ...any) *Fault {
+	return &Fault{Code: InvalidRequest, Message: fmt.Sprintf(format, args...), ID: f.ID, Kind: f.Kind}
 }
 
 // checkResponse refuses an answer whose id can be none of ours, which are integers.
@@ -124,14 +126,48 @@ const (
 	known
 )
 
-var memberNames = [known]string{"jsonrpc", "id", "method", "params", "result", "error"}
+// memberOf is the index of a name literal among the known ones, known for another.
+func memberOf(literal []byte) int {
+	name := literal[1 : len(literal)-1]
+	if bytes.IndexByte(name, '\\') >= 0 {
+		decoded, _ := String(literal)
+		name = []byte(decoded)
+	}
+	switch string(name) {
+	case "jsonrpc":
+		return jsonrpc
+	case "id":
+		return id
+	case "method":
+		return method
+	case "params":
+		return params
+	case "result":
+		return result
+	case "error":
+		return errorMember
+	}
+	return known
+}
+
+// versionOf decodes the member jsonrpc; "" when it is absent or no string.
+func versionOf(raw []byte) string {
+	if string(raw) == `"`+Version+`"` {
+		return Version
+	}
+	v, _ := String(raw)
+	return v
+}
 
 // A span is a range of the frame's bytes; the zero span is an absent member.
 type span struct{ from, to int }
 
 type envelope struct {
-	text    []byte
-	members [known]span
+	text     []byte
+	members  [known]span
+	others   []span // names that have no meaning; few frames have any
+	count    int
+	repeated span // the name of a member that stands twice
 }
 
 func (e *envelope) at(member int) []byte {
@@ -150,58 +186,65 @@ func readEnvelope(b []byte) (e envelope, bad *Fault) {
 	if i >= len(b) || b[i] != '{' {
 		return e, notAnObject(b)
 	}
-	var names [MaxMembers]span
-	n, repeated := 0, []byte(nil)
 	i = skipSpace(b, i+1)
 	if i < len(b) && b[i] == '}' {
-		i++
-	} else {
-		for {
-			from := i
-			nameEnd, value, v := skipName(b, i)
-			if v != wellFormed {
-				return e, notJSON(v)
-			}
-			if i, v = skipValue(b, value, 1); v != wellFormed {
-				return e, notJSON(v)
-			}
-			name := b[from:nameEnd]
-			for k := 0; k < n && k < MaxMembers && repeated == nil; k++ {
-				if sameName(b[names[k].from:names[k].to], name) {
-					repeated = name
-				}
-			}
-			if n < MaxMembers {
-				names[n] = span{from, nameEnd}
-			}
-			n++
-			for k, known := range memberNames {
-				if named(name, known) {
-					e.members[k] = span{value, i}
-				}
-			}
-			i = skipSpace(b, i)
-			if i < len(b) && b[i] == ',' {
-				i = skipSpace(b, i+1)
-				continue
-			}
-			if i < len(b) && b[i] == '}' {
-				i++
-				break
-			}
+		return e, e.closed(i + 1)
+	}
+	for {
+		from := i
+		nameEnd, value, v := skipName(b, i)
+		if v == wellFormed {
+			i, v = skipValue(b, value, 1)
+		}
+		if v != wellFormed {
+			return e, notJSON(v)
+		}
+		e.note(span{from, nameEnd}, span{value, i})
+		i = skipSpace(b, i)
+		switch {
+		case i < len(b) && b[i] == ',':
+			i = skipSpace(b, i+1)
+		case i < len(b) && b[i] == '}':
+			return e, e.closed(i + 1)
+		default:
 			return e, notJSON(malformed)
 		}
 	}
-	if skipSpace(b, i) != len(b) {
-		return e, notJSON(malformed)
+}
+
+// note takes one member down.
+func (e *envelope) note(name, value span) {
+	e.count++
+	literal := e.text[name.from:name.to]
+	if k := memberOf(literal); k < known {
+		if e.members[k].to != 0 {
+			e.repeated = name
+		}
+		e.members[k] = value
+		return
 	}
-	switch {
-	case repeated != nil:
-		return e, invalid("the member "+Show(string(bytes.Trim(repeated, `"`)))+" stands twice", NullID())
-	case n > MaxMembers:
-		return e, invalid(fmt.Sprintf("the envelope has %d members, more than %d", n, MaxMembers), NullID())
+	if len(e.others) == MaxMembers || e.repeated.to != 0 {
+		return // refused anyway
 	}
-	return e, nil
+	for _, other := range e.others {
+		if sameName(e.text[other.from:other.to], literal) {
+			e.repeated = name
+		}
+	}
+	e.others = append(e.others, name)
+}
+
+// closed judges the envelope whose closing bracket stands before end.
+func (e *envelope) closed(end int) *Fault {
+	switch r := e.repeated; {
+	case skipSpace(e.text, end) != len(e.text):
+		return notJSON(malformed)
+	case r.to != 0:
+		return invalid("the member "+Show(string(e.text[r.from+1:r.to-1]))+" stands twice", NullID())
+	case e.count > MaxMembers:
+		return invalid(fmt.Sprintf("the envelope has %d members, more than %d", e.count, MaxMembers), NullID())
+	}
+	return nil
 }
 
 func notAnObject(b []byte) *Fault {

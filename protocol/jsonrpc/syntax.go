@@ -84,9 +84,10 @@ const (
 )
 
 // skipContainer walks an array or object without recursion: one bit a level says
-// which of the two it is, so that hostile nesting costs 1.25 KiB of stack at most.
+// which of the two it is, 64 of them in a word and the rest, which honest frames
+// never need, in 1.25 KiB at most.
 func skipContainer(b []byte, i, depth int) (int, verdict) {
-	var objects [MaxDepth/64 + 1]uint64
+	var objects levels
 	level, inObject, at := 0, false, opening
 	for {
 		if i >= len(b) {
@@ -98,12 +99,7 @@ func skipContainer(b []byte, i, depth int) (int, verdict) {
 				return i, tooDeep
 			}
 			inObject = b[i] == '{'
-			bit := uint64(1) << (level & 63)
-			if inObject {
-				objects[level>>6] |= bit
-			} else {
-				objects[level>>6] &^= bit
-			}
+			objects.set(level, inObject)
 			level++
 			i = skipSpace(b, i+1)
 			at = element
@@ -144,10 +140,39 @@ func skipContainer(b []byte, i, depth int) (int, verdict) {
 			if level == 0 {
 				return i, wellFormed
 			}
-			inObject = objects[(level-1)>>6]&(1<<((level-1)&63)) != 0
+			inObject = objects.get(level - 1)
 			at = behind
 		}
 	}
+}
+
+// levels is a set of bits, one for each level of nesting.
+type levels struct {
+	near uint64
+	far  []uint64
+}
+
+func (l *levels) set(level int, on bool) {
+	word := &l.near
+	if level >= 64 {
+		if l.far == nil {
+			l.far = make([]uint64, MaxDepth/64)
+		}
+		word = &l.far[level/64-1]
+	}
+	if bit := uint64(1) << (level % 64); on {
+		*word |= bit
+	} else {
+		*word &^= bit
+	}
+}
+
+func (l *levels) get(level int) bool {
+	word := l.near
+	if level >= 64 {
+		word = l.far[level/64-1]
+	}
+	return word&(1<<(level%64)) != 0
 }
 
 func closer(object bool) byte {

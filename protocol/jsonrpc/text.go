@@ -32,7 +32,7 @@ func String(raw []byte) (string, bool) {
 // Int decodes an integer literal that fits 64 bits; a fraction or an exponent is
 // no integer here, as in ACP.
 func Int(raw []byte) (int64, bool) {
-	if !isInteger(raw) {
+	if !isInteger(raw) || len(raw) > 20 { // the longest that fits
 		return 0, false
 	}
 	n, err := strconv.ParseInt(string(raw), 10, 64)

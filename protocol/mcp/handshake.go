@@ -55,7 +55,7 @@ func ParseInitialized(result []byte) (Server, error) {
 	s.Build, _ = info.Text("version")
 	if raw, _ := object(o, "capabilities").Get("tools"); jsonrpc.IsObject(raw) {
 		s.Tools = true
-		s.ListChanged = boolean(object(object(o, "capabilities"), "tools"), "listChanged") == yes
+		s.ListChanged = boolean(object(object(o, "capabilities"), "tools"), "listChanged") == Yes
 	}
 	return s, nil
 }
@@ -68,31 +68,4 @@ func object(o jsonrpc.Object, name string) jsonrpc.Object {
 		return jsonrpc.Object{}
 	}
 	return inner
-}
-
-// A Hint is a boolean that may be absent.
-type Hint uint8
-
-// The values of a Hint.
-const (
-	Unsaid Hint = iota
-	no
-	yes
-)
-
-// Said reports whether the hint was given, True whether it was given as true.
-func (h Hint) Said() bool { return h != Unsaid }
-
-// True reports whether the hint was given as true.
-func (h Hint) True() bool { return h == yes }
-
-func boolean(o jsonrpc.Object, name string) Hint {
-	raw, _ := o.Get(name)
-	switch value, ok := jsonrpc.Bool(raw); {
-	case !ok:
-		return Unsaid
-	case value:
-		return yes
-	}
-	return no
 }

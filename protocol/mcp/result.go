@@ -21,17 +21,17 @@ type Result struct {
 // ask for input.
 func (r Result) Final() bool { return r.Type == "" || r.Type == "complete" }
 
-// ParseResult looks at the result of tools/call. It must be an object; an isError
-// that stands twice is refused, because it is acted upon.
+// ParseResult looks at the result of tools/call. It must be an object; isError and
+// resultType, which are acted upon, must not stand twice. The rest is carried.
 func ParseResult(raw []byte) (Result, error) {
 	o, err := jsonrpc.ParseObject(raw)
 	if err != nil {
 		return Result{}, fmt.Errorf("result of tools/call: %w", err)
 	}
-	if err := o.Unique("content", "structuredContent", "_meta", "isError", "resultType"); err != nil {
+	if err := o.Unique("isError", "resultType"); err != nil {
 		return Result{}, fmt.Errorf("result of tools/call: %w", err)
 	}
-	r := Result{Raw: o.Raw(), IsError: boolean(o, "isError") == yes}
+	r := Result{Raw: o.Raw(), IsError: boolean(o, "isError") == Yes}
 	if content, _ := o.Get("content"); jsonrpc.IsArray(content) {
 		r.Content = content
 	}

@@ -1,0 +1,140 @@
+package jsonrpc
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func parse(t *testing.T, s string) Object {
+	t.Helper()
+	o, err := ParseObject([]byte(s))
+	if err != nil {
+		t.Fatalf("%s: %v", s, err)
+	}
+	return o
+}
+
+func TestAnEditTouchesNoOtherByte(t *testing.T) {
+	const odd = `{ "cwd" :"/x" ,"n":9007199254740993,` + "\n" + ` "s":"\ud800\u003c\/" , "dup":1,"dup":2 }`
+	for name, tt := range map[string]struct {
+		in    string
+		edits []Edit
+		want  string
+	}{
+		"nothing":               {odd, nil, odd},
+		"replace":               {odd, []Edit{{"cwd", []byte(`"/y"`)}}, strings.Replace(odd, `"/x"`, `"/y"`, 1)},
+		"replace by longer":     {`{"a":1,"b":2}`, []Edit{{"a", []byte(`{"x":[1]}`)}}, `{"a":{"x":[1]},"b":2}`},
+		"add":                   {`{"a":1 }`, []Edit{{"b", []byte(`2`)}}, `{"a":1 ,"b":2}`},
+		"add to an empty one":   {`{}`, []Edit{{"b", []byte(`2`)}}, `{"b":2}`},
+		"add to a spaced one":   {"{\n}", []Edit{{"b", []byte(`2`)}}, "{\n\"b\":2}"},
+		"remove the first":      {`{"a":1, "b":2}`, []Edit{{Name: "a"}}, `{ "b":2}`},
+		"remove the last":       {`{"a":1, "b":2 }`, []Edit{{Name: "b"}}, `{"a":1}`},
+		"remove the only one":   {`{ "a":1 }`, []Edit{{Name: "a"}}, `{}`},
+		"remove what is not":    {`{"a":1}`, []Edit{{Name: "b"}}, `{"a":1}`},
+		"several at once":       {`{"a":1,"b":2,"c":3}`, []Edit{{"c", []byte("9")}, {Name: "b"}, {"d", []byte("4")}}, `{"a":1,"c":9,"d":4}`},
+		"case is part of it":    {`{"A":1}`, []Edit{{"a", []byte("2")}}, `{"A":1,"a":2}`},
+		"only the outer object": {`{"x":{"a":1}}`, []Edit{{"a", []byte("2")}}, `{"x":{"a":1},"a":2}`},
+		"a name to be escaped":  {`{}`, []Edit{{"a\"\n", []byte("2")}}, `{"a\"\n":2}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := string(parse(t, tt.in).Apply(nil, tt.edits...)); got != tt.want {
+				t.Errorf("got  %s\nwant %s", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestNothingCanBeSmuggledPastAnEdit(t *testing.T) {
+	for name, in := range map[string]string{
+		"twice":                  `{"mcpServers":[1],"mcpServers":[2]}`,
+		"in escapes":             `{"mcp\u0053ervers":[1]}`,
+		"plain, then in escapes": `{"mcpServers":[1],"x":0,"mcp\u0053ervers":[2]}`,
+		"in escapes, then plain": `{"\u006dcpServers":[1],"mcpServers":[2],"mcpServer\u0073":[3]}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			set := string(parse(t, in).Set("mcpServers", []byte("[0]")))
+			for _, theirs := range []string{"[1]", "[2]", "[3]"} {
+				if strings.Contains(set, theirs) {
+					t.Errorf("%s is left in %s", theirs, set)
+				}
+			}
+			o := parse(t, set)
+			if value, _ := o.Get("mcpServers"); string(value) != "[0]" || o.Unique("mcpServers") != nil {
+				t.Errorf("set to %s", set)
+			}
+			if left := parse(t, string(parse(t, in).Delete("mcpServers"))); left.Has("mcpServers") {
+				t.Errorf("deleted, and left %s", left.Raw())
+			}
+		})
+	}
+}
+
+func TestARepeatedMemberIsFoundInAnySpelling(t *testing.T) {
+	o := parse(t, `{"cwd":1,"x":{"cwd":2},"c\u0077d":3,"y":0,"y":1}`)
+	var twice *DuplicateError
+	if err := o.Unique("y0", "cwd"); !errors.As(err, &twice) || twice.Name != "cwd" {
+		t.Errorf("got %v", err)
+	}
+	if err := o.Unique("x", "z"); err != nil {
+		t.Errorf("x stands once: %v", err)
+	}
+	if value, _ := o.Get("cwd"); string(value) != "3" {
+		t.Errorf("the last one is 3, got %s", value)
+	}
+}
+
+func TestMembersComeInTheOrderOfTheText(t *testing.T) {
+	o := parse(t, ` {"b" : 1, "a":[ 2 ], "\u0063":"x" } `)
+	var got []string
+	for name, value := range o.Members() {
+		got = append(got, name+"="+string(value))
+	}
+	if want := []string{"b=1", "a=[ 2 ]", `c="x"`}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if o.Len() != 3 {
+		t.Errorf("%d members", o.Len())
+	}
+	for name := range o.Members() {
+		if name != "b" {
+			t.Error("the walk went on")
+		}
+		break
+	}
+}
+
+func TestWhatIsNoObjectIsRefused(t *testing.T) {
+	for _, s := range []string{"", " ", "null", "[]", `"{}"`, "{", "{}{}", `{"a":1,}`, `{"a" 1}`, `{"a":1]`} {
+		if _, err := ParseObject([]byte(s)); !errors.Is(err, ErrNotObject) {
+			t.Errorf("%q: %v", s, err)
+		}
+		if _, err := Elements([]byte(s)); s != "[]" && !errors.Is(err, ErrNotArray) {
+			t.Errorf("%q as an array: %v", s, err)
+		}
+	}
+}
+
+func TestTheZeroObjectHasNothingAndCanBeAddedTo(t *testing.T) {
+	var o Object
+	if o.Has("a") || o.Len() != 0 || o.Unique("a") != nil || o.Raw() != nil {
+		t.Error("it has something")
+	}
+	if got := string(o.Set("a", []byte("1"))); got != `{"a":1}` {
+		t.Errorf("got %s", got)
+	}
+}
+
+func TestATextMemberIsAbsentOrAString(t *testing.T) {
+	o := parse(t, `{"s":"\u0041","n":1}`)
+	if s, err := o.Text("s"); s != "A" || err != nil {
+		t.Errorf("%q, %v", s, err)
+	}
+	if s, err := o.Text("x"); s != "" || err != nil {
+		t.Errorf("%q, %v", s, err)
+	}
+	if _, err := o.Text("n"); err == nil {
+		t.Error("a number is no text")
+	}
+}
