@@ -29,7 +29,8 @@ type Config struct {
 	RequestBytes int64
 	// Bytes bounds what the facade holds for anonymous callers and for requests whose session has no room. Default 64 MiB.
 	Bytes int64
-	// Connections is how many HTTP connections are open at once. Default 10,000, as limits.connections.
+	// Connections is how many HTTP connections are open at once. Default 4,096; an idle one costs about 16 KiB, which no
+	// account shows, so that is 64 MiB at worst.
 	Connections int
 	// WriteTimeout ends a connection whose client accepts nothing for this long. Default 30 s, as acp.write_timeout.
 	WriteTimeout time.Duration
@@ -49,7 +50,7 @@ func (c Config) withDefaults() Config {
 	orInt64(&c.RequestBytes, 1<<20)
 	orInt64(&c.Bytes, 64<<20)
 	if c.Connections <= 0 {
-		c.Connections = 10_000
+		c.Connections = 4096
 	}
 	if c.WriteTimeout <= 0 {
 		c.WriteTimeout = 30 * time.Second
