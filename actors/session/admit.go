@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/acpod/acpod/actors/session/agent"
 	"github.com/acpod/acpod/protocol/acp"
 	"github.com/acpod/acpod/protocol/jsonrpc"
 	"github.com/acpod/acpod/runtime/kernel"
@@ -20,14 +19,15 @@ const maxSuspended = 50_000
 
 // supervisor is one generation of `sessions`.
 type supervisor struct {
-	s       *Sessions
-	c       *kernel.Ctx
-	records map[string]*record
-	refs    map[kernel.Ref]*record
-	seq     uint64
-	opening int // admitted and not yet living: they count
-	places  places
-	asleep  int // suspended records
+	s         *Sessions
+	c         *kernel.Ctx
+	records   map[string]*record
+	refs      map[kernel.Ref]*record
+	seq       uint64
+	opening   int // admitted and not yet living: they count
+	places    places
+	asleep    int // suspended records
+	attaching map[kernel.Ticket]*entry
 }
 
 // Messages to the supervisor from its sessions and itself.
@@ -43,7 +43,7 @@ type (
 )
 
 func newSupervisor(s *Sessions) *supervisor {
-	return &supervisor{s: s, records: make(map[string]*record), refs: make(map[kernel.Ref]*record)}
+	return &supervisor{s: s, records: make(map[string]*record), refs: make(map[kernel.Ref]*record), attaching: make(map[kernel.Ticket]*entry)}
 }
 
 // Start implements kernel.Starter.
@@ -55,10 +55,10 @@ func (v *supervisor) Start(c *kernel.Ctx) error {
 		v.s.learned.learn(nil)
 		return nil
 	}
-	cfg, learned := v.s.cfg.Agent, v.s.learned
+	cfg, learned, learn := v.s.cfg.Agent, v.s.learned, v.s.learnAgent
 	cfg.Dir = v.s.cfg.Workdir
 	c.Go("learn", func(ctx context.Context) kernel.Msg {
-		info, err := agent.Learn(ctx, cfg)
+		info, err := learn(ctx, cfg)
 		learned.learn(info) // nil after an error
 		return learnt{err}
 	})
@@ -84,7 +84,7 @@ func (v *supervisor) Receive(c *kernel.Ctx, m kernel.Msg) error {
 			v.places.free(rec)
 		}
 	case kernel.Answer:
-		v.places.onAnswer(m)
+		v.onAnswer(m)
 	case kernel.Exited:
 		v.onExited(m)
 	case learnt:
@@ -102,8 +102,13 @@ func (v *supervisor) Receive(c *kernel.Ctx, m kernel.Msg) error {
 	return nil
 }
 
+// entry takes a request, and with it the duty to answer it until a session has it.
+func (v *supervisor) entry(client Client, req uint64, params *Params, held *kernel.Lease) *entry {
+	return &entry{client: client, req: req, params: params, held: held, owed: v.c.Own("answer", releaseAnswer("", client, req))}
+}
+
 func (v *supervisor) onOpen(m Open) {
-	e := &entry{client: m.Client, req: m.Req, params: m.Params, held: m.Held}
+	e := v.entry(m.Client, m.Req, m.Params, m.Held)
 	if v.s.draining.Load() {
 		v.refuse(e, jsonrpc.Draining(0))
 		return
@@ -121,7 +126,8 @@ func (v *supervisor) onOpen(m Open) {
 }
 
 func (v *supervisor) onResume(m Resume) {
-	e := &entry{client: m.Client, req: m.Req, params: m.Params, held: m.Held, resume: true}
+	e := v.entry(m.Client, m.Req, m.Params, m.Held)
+	e.resume = true
 	rec := v.records[m.Params.SessionID]
 	if rec == nil || !rec.owner.admits(m.Client.Key(), m.Client.Secret()) {
 		v.refuse(e, acp.UnknownSession(m.Params.SessionID))
@@ -207,19 +213,10 @@ func (v *supervisor) onChecked(m checked) {
 	}
 	if e.resume && rec.living() {
 		if v.leaving(rec) { // it decided to end meanwhile: what follows that end decides
-			rec.under = nil
-			rec.behind = append([]*entry{e}, rec.behind...)
+			v.again(e)
 			return
 		}
-		rec.note(e.client.Rank())
-		rec.cwd, rec.updated = e.folders.Cwd, v.c.Now()
-		rec.under = nil
-		held := e.held
-		err := rec.ref.Tell(attach{client: e.client, req: e.req, params: e.params, folders: e.folders, held: held})
-		if err != nil {
-			v.refuse(e, refusal(err))
-		}
-		v.next(rec)
+		v.attach(e)
 		return
 	}
 	if v.s.draining.Load() {
@@ -241,12 +238,50 @@ func (v *supervisor) onChecked(m checked) {
 	v.places.want(wish{rec: rec, entry: e})
 }
 
-func refusal(err error) *jsonrpc.Error {
+// attach hands the resume of a living session to it.
+func (v *supervisor) attach(e *entry) {
+	m := attach{client: e.client, req: e.req, params: e.params, folders: e.folders, held: e.held}
+	e.held = nil // the message brings it
+	ticket, err := v.c.Request(e.rec.ref, m)
 	var full *kernel.Overloaded
-	if errors.As(err, &full) {
-		return overloaded(full)
+	switch {
+	case err == nil:
+		v.attaching[ticket] = e
+	case errors.As(err, &full):
+		v.fail(e, overloaded(full))
+	default:
+		v.again(e)
 	}
-	return jsonrpc.InternalError(jsonrpc.ReasonInternal, "the session ended just now: resume it again")
+}
+
+// again lets a resume wait for the end of the session that it found ending.
+func (v *supervisor) again(e *entry) {
+	e.rec.under = nil
+	e.rec.behind = append([]*entry{e}, e.rec.behind...)
+	if !e.rec.living() {
+		v.next(e.rec)
+	}
+}
+
+// onAnswer is an answer of a session: to a resume, or to the wish for its place.
+func (v *supervisor) onAnswer(a kernel.Answer) {
+	e, ok := v.attaching[a.Ticket]
+	if !ok {
+		v.places.onAnswer(a)
+		return
+	}
+	delete(v.attaching, a.Ticket)
+	a.Lease.Release()
+	if a.Err != nil {
+		v.again(e)
+		return
+	}
+	e.owed.Discharge()
+	rec := e.rec
+	rec.under = nil
+	rec.note(e.client.Rank())
+	rec.cwd, rec.updated = e.folders.Cwd, v.c.Now()
+	v.next(rec)
 }
 
 // spawn starts the session of an admitted entry.
@@ -269,7 +304,8 @@ func (v *supervisor) spawn(e *entry, s slot) {
 		return
 	}
 	v.discount(e)
-	rec.ref, rec.under = ref, nil
+	e.owed.Discharge() // the session owes it from its first step on
+	rec.ref, rec.under, rec.first = ref, nil, e
 	rec.cwd, rec.updated = e.folders.Cwd, v.c.Now()
 	rec.note(e.client.Rank())
 	v.refs[ref] = rec
@@ -303,6 +339,7 @@ func (v *supervisor) fail(e *entry, bad *jsonrpc.Error) {
 
 func (v *supervisor) refuse(e *entry, bad *jsonrpc.Error) {
 	e.held.Release()
+	e.owed.Discharge()
 	e.client.Respond("", e.req, nil, nil, bad)
 }
 
@@ -336,6 +373,9 @@ func (v *supervisor) onExited(m kernel.Exited) {
 		return
 	}
 	how := end(rec.life.ending.Load())
+	if !rec.life.started.Load() { // it was stopped before it could answer
+		v.refuse(rec.first, ended(m.Cause))
+	}
 	rec.carried = rec.status().carried
 	rec.updated = v.c.Now()
 	rec.ref, rec.life = kernel.Ref{}, nil

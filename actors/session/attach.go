@@ -9,17 +9,11 @@ import (
 	"github.com/acpod/acpod/actors/tunnel"
 	"github.com/acpod/acpod/protocol/acp"
 	"github.com/acpod/acpod/protocol/jsonrpc"
-	"github.com/acpod/acpod/runtime/kernel"
 )
 
 // begin opens the session for the request that made it: its tunnels and its agent at once, neither waiting for the other.
 func (x *session) begin() {
 	open := x.open
-	name := "session/new"
-	if open.resume {
-		name = "session/resume"
-	}
-	x.opening = x.owe(name, open.client, open.req)
 	x.out.held, x.out.frames, x.out.client = true, earlyFrames, open.client
 	x.own(open.client)
 	x.declare(open.client, open.params, false)
@@ -61,7 +55,7 @@ func (x *session) opened(result []byte) {
 		r.owed.Discharge()
 		r.client.Respond(x.id, r.req, body, nil, nil)
 		return nil
-	}, drop: r.owed.Moot})
+	}})
 	x.out.held, x.out.frames = false, keptFrames
 	x.flush()
 }
@@ -136,6 +130,7 @@ func (x *session) account() jsontext.Value {
 // onAttach is a resume of this living session. A refused one changes nothing.
 func (x *session) onAttach(m attach) {
 	defer m.held.Release()
+	defer x.c.Question().Answer(nil, nil)
 	asked := claim{rank: m.client.Rank(), turn: x.busy()}
 	if x.client != nil && !gone(x.client) {
 		asked.held, asked.same, asked.other = true, x.client == m.client, x.client.Rank()
@@ -156,7 +151,8 @@ func (x *session) onAttach(m attach) {
 	x.folders, x.meta = m.folders, acp.FilterMeta(m.params.Meta, x.s.cfg.ForwardMeta)
 	x.declare(m.client, m.params, same)
 	r := x.owe("session/resume", m.client, m.req)
-	if x.opening != nil { // it is still being opened, for somebody who has lost it: this request takes its place
+	if former := x.opening; former != nil { // it is still being opened, for somebody who has lost it: this request takes its place
+		former.owed.Moot()
 		x.opening, x.open = r, &opener{client: m.client, resume: true}
 		x.out.client = m.client
 		return
@@ -171,7 +167,7 @@ func (x *session) onAttach(m attach) {
 		r.owed.Discharge()
 		m.client.Respond(x.id, m.req, body, nil, nil)
 		return nil
-	}, drop: r.owed.Moot})
+	}})
 	x.out.attach(m.client)
 	x.flush()
 	x.askAgain()
@@ -249,5 +245,3 @@ func gone(client Client) bool {
 		return false
 	}
 }
-
-var _ kernel.Leased = attach{}

@@ -72,8 +72,9 @@ type Config struct {
 	CallMax         time.Duration // 30m: how long one open tool call keeps a silent turn alive
 
 	Desk   capability.DeskConfig // template of each desk: grants, audit, ledger, limits; Tag and View are set by the session
-	Tunnel tunnel.Config
+	Tunnel tunnel.Limits
 
+	Version string // of this pod, told to servers and agents
 }
 
 func (c Config) withDefaults() Config {

@@ -98,7 +98,7 @@ func (x *session) spawnAgent() {
 			cfg.Env = append(slices.Clone(cfg.Env), tokenVariable+"="+x.token.text)
 		}
 	}
-	spec := agent.Spec(cfg, x.c.Self(), "agent")
+	spec := x.s.agentSpec(cfg, x.c.Self(), "agent")
 	inner, token := spec.New, x.token
 	spec.New = func() kernel.Behavior { return &incarnation{Behavior: inner(), s: x.s, token: token} }
 	ref, err := x.c.Spawn(spec)
@@ -174,7 +174,7 @@ func (x *session) onNew(a kernel.Answer) {
 		x.opened(result.Result)
 	} else if again {
 		x.serversChanged()
-		x.notify(methodAgent, []byte(`,"agent":"fresh"}`))
+		x.tellFresh()
 	}
 	if x.turn.phase == waiting {
 		x.sendPrompt()
@@ -183,6 +183,13 @@ func (x *session) onNew(a kernel.Answer) {
 
 // methodAgent tells a client that the conversation went on with an agent that does not remember it.
 const methodAgent = "_acpod/agent" // {sessionId, agent}
+
+func (x *session) tellFresh() {
+	if x.client != nil {
+		x.notify(methodAgent, []byte(`,"agent":"fresh"}`))
+		x.fresh = false
+	}
+}
 
 // newFailed tries once more without the facade's entry: some agents refuse a session, or hang, over an MCP server.
 func (x *session) newFailed(err error) {
@@ -219,6 +226,7 @@ func (x *session) stopAgent() {
 		return
 	}
 	x.forgetAgent()
+	x.silenced = x.conv.id
 	x.conv = conversation{phase: stopping, ref: x.conv.ref, info: x.conv.info}
 	x.c.Stop(x.conv.ref, errStopAgent)
 }
@@ -235,7 +243,11 @@ func (x *session) forgetAgent() {
 
 // onExited is the end of a child.
 func (x *session) onExited(m kernel.Exited) {
-	if m.Ref != x.conv.ref || m.Ref.IsZero() {
+	switch {
+	case m.Ref == x.desk:
+		x.deskExited(m)
+		return
+	case m.Ref != x.conv.ref:
 		x.tunnelExited(m)
 		return
 	}

@@ -149,7 +149,7 @@ func (o *outbox) prune() {
 }
 
 // detach is called when the client is gone, or after it was told that it lost the session: what never left comes back
-// to the front of the queue, in order, and answers that were for that client alone are forgotten.
+// to the front of the queue, in order; answers are given, and questions forgotten, because the next client is asked again.
 func (o *outbox) detach() {
 	o.client = nil
 	back := make([]*item, 0, len(o.flight)+len(o.queue))
@@ -168,12 +168,15 @@ func (o *outbox) detach() {
 	}
 	o.flight = nil
 	for _, it := range o.queue {
-		if it.act != nil {
+		switch {
+		case it.answer:
+			_ = it.act() // it is still owed to that client; one that is gone takes it too
+		case it.act != nil:
 			it.forget()
-			continue
+		default:
+			it.credit.Done()
+			back = append(back, it)
 		}
-		it.credit.Done()
-		back = append(back, it)
 	}
 	o.queue = back
 	o.bound()

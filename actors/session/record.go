@@ -21,6 +21,7 @@ type record struct {
 	carried
 
 	ranks  []uint64 // connections that opened or resumed it, for session/list
+	first  *entry   // what its present life was spawned for
 	under  *entry   // a request that is being admitted
 	behind []*entry // requests that came meanwhile, in order
 }
@@ -73,6 +74,7 @@ type entry struct {
 	held    *kernel.Lease
 	resume  bool
 	rec     *record
+	owed    *kernel.Obligation
 	counted bool // it is one of supervisor.opening
 	folders Folders
 }

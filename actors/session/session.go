@@ -45,6 +45,13 @@ type opener struct {
 	resume bool // of a suspended session
 }
 
+func (o *opener) method() string {
+	if o.resume {
+		return acp.MethodSessionResume
+	}
+	return acp.MethodSessionNew
+}
+
 // slot is a session's place among max_sessions.
 type slot uint8
 
@@ -70,18 +77,20 @@ type session struct {
 	desk      kernel.Ref
 	token     token
 	servers   []*served
-	tunnelled int // tunnels opened, for their names
+	declared  []string // every name that the client declared, for the desk
+	tunnelled int      // tunnels opened, for their names
 	facade    facadeReport
 
-	conv    conversation
-	turn    turn
-	prompt  prompt
-	asks    []*ask
-	tools   toolCalls
-	over    bool // this generation has ended itself
-	ttl     func()
-	since   time.Time // end of the last turn, or the last client's going
-	idleFor time.Time // end of the last turn, or the opening
+	conv     conversation
+	silenced string // the session id of an agent that was stopped: what it still says is dropped
+	turn     turn
+	prompt   prompt
+	asks     []*ask
+	tools    toolCalls
+	over     bool // this generation has ended itself
+	ttl      func()
+	since    time.Time // end of the last turn, or the last client's going
+	idleFor  time.Time // end of the last turn, or the opening
 }
 
 // request is an open request of a client, and the obligation to answer it.
@@ -93,7 +102,7 @@ type request struct {
 
 // Messages to a session from its supervisor and from itself.
 type (
-	// attach is a resume of a living session.
+	// attach is a resume of a living session. It is asked: the answer says that the session has dealt with it.
 	attach struct {
 		client  Client
 		req     uint64
@@ -138,6 +147,9 @@ func (x *session) Start(c *kernel.Ctx) error {
 	x.out.missed, x.out.missedBytes = x.missed, x.missedB
 	x.since, x.idleFor = c.Now(), c.Now()
 	x.facade = facadeReport{state: facadeOff}
+	if x.open != nil { // first of all: it is answered however this ends
+		x.opening = x.owe(x.open.method(), x.open.client, x.open.req)
+	}
 	if x.open == nil { // a generation after a crash
 		if x.life.ending.Load() != uint32(endUnknown) { // … on its way out
 			return kernel.ErrDone
@@ -193,10 +205,6 @@ func (x *session) Receive(c *kernel.Ctx, m kernel.Msg) error {
 		}
 	case kernel.Exited:
 		x.onExited(m)
-	case kernel.Restarted:
-		if m.Old == x.desk {
-			x.desk = m.New
-		}
 	case tunnel.Changed:
 		x.onTunnel(m)
 	case capability.InFlight:
@@ -364,11 +372,7 @@ func (x *session) answer(r *request, result []byte, lease *kernel.Lease, bad *js
 		_ = give()
 		return
 	}
-	drop := func() {
-		r.owed.Moot()
-		lease.Release()
-	}
-	x.out.push(&item{weight: pinned, answer: true, act: give, drop: drop})
+	x.out.push(&item{weight: pinned, answer: true, act: give})
 }
 
 func (x *session) flush() {

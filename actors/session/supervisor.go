@@ -4,25 +4,29 @@ import (
 	"context"
 	"sync/atomic"
 
+	"github.com/acpod/acpod/actors/session/agent"
 	"github.com/acpod/acpod/runtime/kernel"
 )
 
 // Sessions is what pod composes: the spec of the `sessions` supervisor and what others may read of it without a turn.
 type Sessions struct {
-	cfg      Config
-	tokens   *Tokens
-	learned  *Learned
-	draining atomic.Bool
-	turns    atomic.Int64
-	agents   atomic.Int64
-	living   atomic.Int64
-	attached atomic.Uint64 // number of the last declaration that was opened: a rank within one connection
-	quiet    chan struct{} // has room for one: a turn ended, and none runs
+	cfg        Config
+	tokens     *Tokens
+	learned    *Learned
+	draining   atomic.Bool
+	turns      atomic.Int64
+	agents     atomic.Int64
+	living     atomic.Int64
+	attached   atomic.Uint64                                      // number of the last declaration that was opened: a rank within one connection
+	agentSpec  func(agent.Config, kernel.Ref, string) kernel.Spec // of a session's agent
+	learnAgent func(context.Context, agent.Config) (*agent.Info, error)
+	quiet      chan struct{} // has room for one: a turn ended, and none runs
 }
 
 // New prepares the sessions; nothing runs before Spec is started.
 func New(cfg Config) *Sessions {
-	return &Sessions{cfg: cfg.withDefaults(), tokens: &Tokens{}, learned: newLearned(), quiet: make(chan struct{}, 1)}
+	return &Sessions{cfg: cfg.withDefaults(), tokens: &Tokens{}, learned: newLearned(), quiet: make(chan struct{}, 1),
+		agentSpec: agent.Spec, learnAgent: agent.Learn}
 }
 
 // Tokens implements facade.Callers.

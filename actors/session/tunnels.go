@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json/jsontext"
 	"fmt"
+	"slices"
 
 	"github.com/acpod/acpod/actors/capability"
 	"github.com/acpod/acpod/actors/tunnel"
@@ -39,7 +40,12 @@ func (x *session) declare(client Client, p *Params, same bool) {
 	for _, one := range plans {
 		names = append(names, one.Name)
 	}
-	_ = x.desk.Signal(capability.Declared{Names: names}) // a desk that is being restarted reads nothing that it must know: refusals only name servers
+	for _, name := range names {
+		if !slices.Contains(x.declared, name) {
+			x.declared = append(x.declared, name)
+		}
+	}
+	_ = x.desk.Signal(capability.Declared{Names: names}) // a desk that has just ended is told again when it is back
 	former := x.servers
 	x.servers = make([]*served, 0, len(plans))
 	kept := make(map[*served]bool)
@@ -97,8 +103,8 @@ func (x *session) byID(id string) *served {
 // open1 opens the tunnel of one server.
 func (x *session) open1(one *served, client Client) {
 	n := x.s.attached.Add(1)
-	t := tunnel.New(tunnel.Params{Declared: one.Declared, Carrier: client, Attach: n, Session: x.id, Desk: x.desk,
-		Config: x.s.cfg.Tunnel})
+	t := tunnel.New(tunnel.Params{Declared: one.Declared, Carrier: client, Attach: n, Session: x.id, Tag: acp.SessionTag(x.id),
+		Desk: x.desk, Version: x.s.cfg.Version, Limits: x.s.cfg.Tunnel})
 	_ = x.desk.Signal(capability.Attach{Source: t})
 	x.tunnelled++
 	ref, err := x.c.Spawn(t.Spec(fmt.Sprintf("tunnel-%d", x.tunnelled)))
@@ -125,6 +131,17 @@ func (x *session) endTunnels(client Client, cause error) {
 	for _, one := range x.servers {
 		if one.client == client {
 			x.endTunnel(one, cause)
+		}
+	}
+}
+
+// deskExited tells the desk's next generation what it has to serve.
+func (x *session) deskExited(m kernel.Exited) {
+	x.desk = m.Next
+	_ = x.desk.Signal(capability.Declared{Names: x.declared})
+	for _, one := range x.servers {
+		if one.live() {
+			_ = x.desk.Signal(capability.Attach{Source: one.tunnel})
 		}
 	}
 }

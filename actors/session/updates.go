@@ -26,10 +26,11 @@ func (x *session) onUpdate(m agent.Update) {
 	x.out.push(newFrame(x.translated(acp.MethodSessionUpdate, o), m.Held, m.Credit, w))
 }
 
-// foreign tells whether what the agent says is about another session than the one that it has here.
+// foreign tells whether what the agent says is about another session than the one that it has here, or comes from an agent
+// that was stopped.
 func (x *session) foreign(params jsonrpc.Object) bool {
 	id, err := params.Text("sessionId")
-	return err != nil || x.conv.phase == alive && id != x.conv.id
+	return err != nil || x.conv.phase == alive && id != x.conv.id || x.silenced != "" && id == x.silenced && id != x.conv.id
 }
 
 // translated is the notification with our session id in place of the agent's.
