@@ -74,6 +74,9 @@ func (e *parentEnded) Unwrap() error { return e.cause }
 
 // inherited is the cause that the children of a stopping parent get.
 func inherited(parent string, cause error) error {
+	if a, ok := cause.(*abandoned); ok { // that the parent did not obey says nothing about the child
+		cause = a.cause
+	}
 	if cause == ErrShutdown {
 		return cause
 	}

@@ -389,6 +389,9 @@ func (m *Monkey) hold(c *kernel.Ctx, l *kernel.Lease) {
 // work owns a goroutine.
 func (m *Monkey) work(c *kernel.Ctx) {
 	z, how, self := m.z, m.z.Rand.IntN(12), c.Self()
+	if m.depth == 0 {
+		how = max(how, 2) // a zoo whose root dies at once shows little
+	}
 	c.Go("work", func(ctx context.Context) kernel.Msg {
 		switch how {
 		case 0:

@@ -85,7 +85,8 @@ func (s *Sim) AfterFunc(d time.Duration, f func()) (stop func() bool) {
 func (s *Sim) Sleep(d time.Duration) {
 	s.mu.Lock()
 	t := s.cur
-	t.resume = make(chan struct{})
+	resume := make(chan struct{})
+	t.resume = resume
 	s.mu.Unlock()
 	s.AfterFunc(d, func() {
 		s.mu.Lock()
@@ -93,7 +94,7 @@ func (s *Sim) Sleep(d time.Duration) {
 		s.mu.Unlock()
 	})
 	t.yield <- false
-	<-t.resume
+	<-resume
 }
 
 // Step runs one ready thing until it is over or parked. False: nothing is ready.
