@@ -149,6 +149,16 @@ func (i *Inspector) serveTree(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusOK, Root{Node: shown, Pod: i.pod(root)})
 }
 
+// Snapshot is a whole tree as one line of JSON, for a log.
+func Snapshot(root kernel.Node, now time.Time) string {
+	shown, _ := view(root, now, filter{depth: -1})
+	text, err := json.Marshal(shown, json.Deterministic(true), jsonTolerant)
+	if err != nil {
+		return "cannot be shown: " + err.Error()
+	}
+	return string(text)
+}
+
 func (i *Inspector) pod(root kernel.Node) map[string]int64 {
 	out := map[string]int64{}
 	for _, figure := range i.opts.Figures(root) {

@@ -1,0 +1,114 @@
+package pod
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/acpod/acpod/actors/capability"
+)
+
+func TestStartedKeysAreKnownAfterARestart(t *testing.T) {
+	folder, now := t.TempDir(), time.Unix(1e9, 0)
+	open := func() *fileLedger {
+		t.Helper()
+		l, err := openLedger(folder, time.Hour, func() time.Time { return now })
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	start := func(l *fileLedger, r capability.KeyRecord) *capability.KeyRecord {
+		t.Helper()
+		seen, err := l.Start(t.Context(), r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return seen
+	}
+	first := capability.KeyRecord{Session: "#12b9377c", Server: "katashiro", Tool: "katashiro.click", Key: "k\n1", ArgsSHA: [32]byte{1}}
+	other := first
+	other.Session = "-"
+	unsent := first
+	unsent.Key = "never sent"
+
+	l := open()
+	if seen := start(l, first); seen != nil {
+		t.Errorf("a new key was seen: %v", seen)
+	}
+	if seen := start(l, other); seen != nil {
+		t.Errorf("a key belongs to one session: %v", seen)
+	}
+	start(l, unsent)
+	if err := l.Forget(t.Context(), unsent); err != nil {
+		t.Fatal(err)
+	}
+	l.close()
+
+	if f, err := os.OpenFile(filepath.Join(folder, ledgerName), os.O_APPEND|os.O_WRONLY, 0); err != nil {
+		t.Fatal(err)
+	} else {
+		_, _ = f.WriteString("not ours\n{\"v\":9}\n" + strings.Repeat("x", 3*ledgerLine) + "\n{\"v\":1,\"at\":\"20") // the last line of a pod that was killed
+		f.Close()
+	}
+
+	l = open()
+	changed := first
+	changed.ArgsSHA = [32]byte{2}
+	if seen := start(l, changed); seen == nil || *seen != first {
+		t.Errorf("a repeat must tell the arguments of its start: %v", seen)
+	}
+	if seen := start(l, unsent); seen != nil {
+		t.Errorf("what was taken back is remembered: %v", seen)
+	}
+	now = now.Add(2 * time.Hour)
+	if seen := start(l, first); seen != nil {
+		t.Errorf("a key outlives its retention: %v", seen)
+	}
+	l.close()
+	text, err := os.ReadFile(filepath.Join(folder, ledgerName))
+	if err != nil || strings.Contains(string(text), "not ours") {
+		t.Errorf("the file was not written anew: %v", err)
+	}
+	if info, err := os.Stat(filepath.Join(folder, ledgerName)); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("mode %v, %v", info.Mode(), err)
+	}
+}
+
+func TestLedgerIsBoundedAndSharesItsFile(t *testing.T) {
+	folder := t.TempDir()
+	one, err := openLedger(folder, time.Hour, time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer one.close()
+	two, err := openLedger(folder, time.Hour, time.Now) // must not write the file anew under the first
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer two.close()
+	a, b := capability.KeyRecord{Key: "a"}, capability.KeyRecord{Key: "b"}
+	for l, r := range map[*fileLedger]capability.KeyRecord{one: a, two: b} {
+		if _, err := l.Start(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	three, err := openLedger(folder, time.Hour, time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer three.close()
+	for _, r := range []capability.KeyRecord{a, b} {
+		if seen, err := three.Start(t.Context(), r); err != nil || seen == nil {
+			t.Errorf("%s was lost: %v", r.Key, err)
+		}
+	}
+	for n := range ledgerKeys + 10 {
+		three.remember(capability.KeyRecord{Key: strings.Repeat("x", n%100) + string(rune('0'+n%10)) + time.Duration(n).String()}, ledgerEntry{at: time.Now()})
+	}
+	if len(three.known) > ledgerKeys || len(three.order) != len(three.known) {
+		t.Errorf("%d keys are remembered, in an order of %d", len(three.known), len(three.order))
+	}
+}

@@ -1,0 +1,274 @@
+package pod
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"github.com/acpod/acpod/actors/audit"
+	"github.com/acpod/acpod/actors/capability"
+	"github.com/acpod/acpod/actors/connection"
+	"github.com/acpod/acpod/actors/facade"
+	"github.com/acpod/acpod/actors/playground"
+	"github.com/acpod/acpod/actors/pod/config"
+	"github.com/acpod/acpod/actors/session"
+	"github.com/acpod/acpod/actors/session/agent"
+	"github.com/acpod/acpod/runtime/inspect"
+	"github.com/acpod/acpod/runtime/kernel"
+	"github.com/acpod/acpod/runtime/process"
+)
+
+// Options of one life of the pod.
+type Options struct {
+	Config     *config.Loaded
+	Log        *slog.Logger     // stderr; its handler also gets the audit records, past its level
+	ReadyFile  string           // "" = none
+	Version    string           // of the program
+	Executable string           // this program: the guardian and the demo agent are started from it
+	Environ    []string         // os.Environ()
+	Signals    <-chan os.Signal // the first begins the drain, the second ends the process at once
+}
+
+// ErrSecondSignal is the end by a second signal: nothing was waited for.
+var ErrSecondSignal = errors.New("ended at once by a second signal; the guardian ends what is left")
+
+// startPatience bounds the start of the actors, which wait for nothing but the scheduler.
+const startPatience = 30 * time.Second
+
+// Serve runs the pod until a signal comes or the root gives up. A nil error is exit status 0.
+func Serve(o Options) error {
+	life, err := prepare(o)
+	if err != nil {
+		return err
+	}
+	defer life.ledger.close()
+	defer life.sockets.close()
+	if err := life.start(); err != nil {
+		return errors.Join(err, life.stop(context.Background()))
+	}
+	defer removeReady(o.ReadyFile)
+	select {
+	case sig := <-o.Signals:
+		return life.drain(sig)
+	case <-life.kernel.Done():
+		return errors.Join(fmt.Errorf("the pod gave up: %w", life.kernel.Cause()), life.stop(context.Background()))
+	}
+}
+
+// life is one life of the pod: what was composed, and what ends it.
+type life struct {
+	opts      Options
+	log       *slog.Logger
+	sockets   *sockets
+	guardian  *process.Guardian
+	ledger    *fileLedger // nil = idempotency keys are forgotten with the pod
+	kernel    *kernel.Kernel
+	inspector *inspect.Inspector
+	gateway   *connection.Gateway
+	sessions  *session.Sessions
+	phase     phase
+	abandoned atomic.Int64
+	children  []child
+}
+
+// prepare opens the sockets and composes everything; no actor runs yet. On an error nothing listens and nothing runs.
+func prepare(o Options) (*life, error) {
+	l := &life{opts: o, log: o.Log}
+	var err error
+	if l.sockets, err = openSockets(&o.Config.Config); err != nil {
+		return nil, err
+	}
+	if err := l.compose(); err != nil {
+		l.ledger.close()
+		l.sockets.close()
+		return nil, err
+	}
+	return l, nil
+}
+
+func (l *life) compose() error {
+	cfg, version := l.opts.Config, l.opts.Version
+	state := l.openState()
+	if err := l.guard(state); err != nil {
+		return err
+	}
+	l.kernel = kernel.New(kernel.Options{Limit: int64(cfg.Limits.PodBytes), Logger: l.log, OnExit: l.exited})
+
+	recorder, auditSpec := audit.New(audit.Config{Path: cfg.Audit.Path, Log: l.log.Handler()})
+	calls := &atomic.Int64{}
+	shared := capability.DeskConfig{Audit: recorder, Open: calls}
+	if l.ledger != nil {
+		shared.Ledger = l.ledger
+	}
+	desk := deskConfig(cfg, shared)
+
+	facadeURL := ""
+	if l.sockets.facade != nil {
+		facadeURL = "http://" + l.sockets.facade.Addr().String() + "/mcp"
+	}
+	sessionCfg, err := sessionConfig(cfg, agent.Config{
+		Command:      agentCommand(cfg.Agent.Command, l.opts.Executable),
+		Env:          agentEnv(cfg.Agent, l.opts.Environ),
+		LineBytes:    int(cfg.Limits.AgentLineBytes),
+		StartTimeout: cfg.Agent.StartTimeout,
+		StopGrace:    cfg.Agent.StopGrace,
+		Version:      version,
+		Guardian:     l.guardian,
+	}, desk, facadeURL, version)
+	if err != nil {
+		return err
+	}
+	l.sessions = session.New(sessionCfg)
+	supervisor := &place{}
+	l.gateway = connection.New(connectionConfig(cfg, version), supervisor.find, l.sessions.Learned())
+	l.inspector = inspect.New(inspect.Options{
+		Tree: l.kernel.Tree, AuthKey: cfg.Secrets.Debug, Version: version,
+		Figures: counts{worst: worstCase(cfg.Limits), calls: calls, tokens: l.sessions.Tokens().Live, agents: l.sessions.Agents}.figures,
+	})
+
+	l.children = append(l.children, child{spec: auditSpec})
+	if l.sockets.debug != nil {
+		l.children = append(l.children, child{spec: l.debugSpec()})
+	}
+	l.children = append(l.children, child{spec: l.gateway.Spec()}, child{spec: l.sessions.Spec(), at: supervisor})
+	if l.sockets.facade != nil {
+		facadeCfg := facadeConfig(cfg, desk, l.sessions.Tokens(), version)
+		facadeCfg.Socket = l.sockets.facade
+		l.children = append(l.children, child{spec: facade.Spec(facadeCfg)})
+	}
+	l.children = append(l.children, child{spec: l.publicSpec()})
+	return nil
+}
+
+// openState makes the state folder and opens what is kept in it. A pod without one runs, and says what it cannot do.
+func (l *life) openState() string {
+	dir := stateDir(l.opts.Config.State, l.opts.Environ)
+	if dir == "" {
+		l.log.Warn("no state folder: neither HOME nor XDG_STATE_HOME is set; idempotency keys and process groups are forgotten with the pod; set state.dir")
+		return ""
+	}
+	err := os.MkdirAll(dir, 0o700)
+	if err == nil {
+		l.ledger, err = openLedger(dir, l.opts.Config.State.Retention, time.Now)
+	}
+	if err != nil {
+		l.log.Warn("the state folder cannot be used: idempotency keys and process groups are forgotten with the pod; set state.dir to a writable folder", "error", err)
+		return ""
+	}
+	return dir
+}
+
+// guard ends what an earlier pod left and starts the guardian, before any child process. state may be "".
+func (l *life) guard(state string) error {
+	records := ""
+	if state != "" {
+		records = filepath.Join(state, "processes")
+		if err := os.MkdirAll(records, 0o700); err != nil {
+			return fmt.Errorf("state.dir: %w; make it writable", err)
+		}
+		swept, err := process.Sweep(records)
+		if err != nil {
+			l.log.Warn("processes of an earlier pod could not all be ended", "error", err)
+		}
+		if len(swept) > 0 {
+			l.log.Warn("ended processes that an earlier pod had left", "groups", len(swept))
+		}
+	}
+	guardian, err := process.StartGuardian(process.GuardianOptions{
+		Command: []string{l.opts.Executable, "guardian"}, Env: guardianEnv(l.opts.Environ), Records: records, Log: l.log,
+	})
+	l.guardian = guardian
+	return err
+}
+
+func (l *life) debugSpec() kernel.Spec {
+	socket := l.sockets.debug
+	return serverSpec(serverConfig{
+		name: "debug", socket: socket, connections: 256,
+		handler: func(self kernel.Ref) http.Handler {
+			return socket.Rules().Guard(l.inspector.Handler(), refusalsOf(self))
+		},
+		stopping: l.inspector.Close,
+		attrs:    map[string]any{"keyed": l.opts.Config.Secrets.Debug != ""},
+	})
+}
+
+func (l *life) publicSpec() kernel.Spec {
+	cfg, socket := l.opts.Config, l.sockets.public
+	var page http.Handler
+	if cfg.ACP.Playground && socket.Rules().Loopback {
+		page = playground.Handler(playground.Options{Keyed: len(cfg.Secrets.ACP) > 0})
+	}
+	return serverSpec(serverConfig{
+		name: "public", socket: socket, writeTimeout: cfg.ACP.WriteTimeout,
+		connections: cfg.Limits.Connections + cfg.Limits.Connections/8 + 256, // one over limits.connections still gets its 503
+		handler: func(self kernel.Ref) http.Handler {
+			return publicHandler(self, socket.Rules(), l.gateway, page, &l.phase)
+		},
+		attrs: map[string]any{"keyed": len(cfg.Secrets.ACP) > 0, "playground": page != nil},
+	})
+}
+
+// start runs the root and returns when every child runs. Then the addresses are told.
+func (l *life) start() error {
+	if _, err := l.kernel.Root(rootSpec(l.children)); err != nil {
+		return err
+	}
+	if err := l.awaitRunning(); err != nil {
+		return err
+	}
+	l.phase.ready.Store(true)
+	tell(l.log, l.opts.Config)
+	at := l.sockets.addresses()
+	l.log.Info("listening", "listener", "public", "addr", at.Public)
+	if at.Facade != "" {
+		l.log.Info("listening", "listener", "facade", "addr", at.Facade, "transport", "stateless")
+	}
+	if at.Debug != "" {
+		l.log.Info("listening", "listener", "debug", "addr", at.Debug)
+	}
+	l.log.Info("memory", "bytes_limit", int64(l.opts.Config.Limits.PodBytes), "worst_case_bytes", worstCase(l.opts.Config.Limits))
+	return writeReady(l.opts.ReadyFile, at)
+}
+
+// awaitRunning looks at the tree until the root and all of its children run.
+func (l *life) awaitRunning() error {
+	deadline := time.NewTimer(startPatience)
+	defer deadline.Stop()
+	look := time.NewTicker(5 * time.Millisecond)
+	defer look.Stop()
+	for {
+		root := l.kernel.Tree()
+		running := root.State == "running" && len(root.Children) == len(l.children)
+		waiting := ""
+		for _, child := range root.Children {
+			if child.State != "running" {
+				running, waiting = false, child.Name
+			}
+		}
+		if running {
+			return nil
+		}
+		select {
+		case <-look.C:
+		case <-l.kernel.Done():
+			return fmt.Errorf("the pod did not start: %w", l.kernel.Cause())
+		case <-deadline.C:
+			return fmt.Errorf("the pod did not start in %v: %s does not run; its log says why", startPatience, waiting)
+		}
+	}
+}
+
+// exited is told of each end of a generation. It must not block.
+func (l *life) exited(e kernel.Exit) {
+	if e.Abandoned {
+		l.abandoned.Add(1)
+	}
+	l.inspector.Exited(e)
+}

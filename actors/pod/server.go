@@ -1,0 +1,92 @@
+package pod
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/acpod/acpod/runtime/door"
+	"github.com/acpod/acpod/runtime/kernel"
+)
+
+const (
+	headerTimeout = 10 * time.Second
+	idleTimeout   = 2 * time.Minute
+	headerBytes   = 32 << 10
+	lastWords     = 2 * time.Second // how long at a stop the open requests of a server may still be answered
+)
+
+// serverConfig describes an actor that serves plain HTTP on a socket of pod's.
+type serverConfig struct {
+	name         string
+	socket       *door.Socket
+	connections  int           // open at once; one more is closed as it is accepted
+	writeTimeout time.Duration // of a whole answer; 0 = the handler sets its own deadlines
+	handler      func(self kernel.Ref) http.Handler
+	stopping     func() // told when the stop begins, so that endless answers end; may be nil
+	attrs        map[string]any
+}
+
+// serverSpec is the actor: one generation serves one view of the socket.
+func serverSpec(cfg serverConfig) kernel.Spec {
+	return kernel.Spec{Name: cfg.name, Kind: cfg.name, Restart: kernel.Permanent, New: func() kernel.Behavior { return &server{cfg: cfg} }}
+}
+
+type server struct{ cfg serverConfig }
+
+// served is the end of the HTTP server.
+type served struct{ err error }
+
+// Start implements kernel.Starter.
+func (s *server) Start(c *kernel.Ctx) error {
+	c.Attr("listen", s.cfg.socket.Addr().String())
+	for name, value := range s.cfg.attrs {
+		c.Attr(name, value)
+	}
+	self, log := c.Self(), c.Log()
+	srv := &http.Server{
+		Handler:           s.cfg.handler(self),
+		ReadHeaderTimeout: headerTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    headerBytes,
+		WriteTimeout:      s.cfg.writeTimeout,
+		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+	}
+	view := s.cfg.socket.View(s.cfg.connections, func(net.Addr) { self.CountRefusal("http_connections") })
+	c.Go("http", func(ctx context.Context) kernel.Msg { return served{s.serve(ctx, srv, view)} })
+	return nil
+}
+
+// serve accepts until ctx ends, and then waits a little for what is open. The socket stays open.
+func (s *server) serve(ctx context.Context, srv *http.Server, view *door.View) error {
+	srv.BaseContext = func(net.Listener) context.Context { return ctx }
+	defer context.AfterFunc(ctx, func() {
+		_ = view.Close()
+		if s.cfg.stopping != nil {
+			s.cfg.stopping()
+		}
+	})()
+	err := srv.Serve(view)
+	_ = view.Close()
+	patience, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWords)
+	defer cancel()
+	if srv.Shutdown(patience) != nil {
+		_ = srv.Close()
+	}
+	if errors.Is(err, net.ErrClosed) || errors.Is(err, http.ErrServerClosed) {
+		return kernel.ErrDone
+	}
+	return err
+}
+
+// Receive implements kernel.Behavior: a server that ended is a crash, and the next generation takes a fresh view.
+func (s *server) Receive(_ *kernel.Ctx, m kernel.Msg) error {
+	if m, ok := m.(served); ok {
+		return fmt.Errorf("%s: the HTTP server ended: %w", s.cfg.name, m.err)
+	}
+	return nil
+}

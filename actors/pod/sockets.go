@@ -1,0 +1,102 @@
+package pod
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"syscall"
+
+	"github.com/acpod/acpod/actors/pod/config"
+	"github.com/acpod/acpod/runtime/door"
+)
+
+// sockets are the listening sockets of one life of the process. One that is off is nil.
+type sockets struct{ public, facade, debug *door.Socket }
+
+// openSockets opens all of them or none.
+func openSockets(c *config.Config) (*sockets, error) {
+	s := &sockets{}
+	for _, open := range []struct {
+		slot   **door.Socket
+		key    string
+		listen string
+		off    bool
+	}{
+		{&s.public, "acp.listen", c.ACP.Listen, false},
+		{&s.facade, "mcp.listen", facadeListen(c), c.MCP == nil},
+		{&s.debug, "debug.listen", c.Debug.Listen, c.Debug.Listen == ""},
+	} {
+		if open.off {
+			continue
+		}
+		socket, err := openSocket(open.listen)
+		if err != nil {
+			s.close()
+			return nil, fmt.Errorf("%s: cannot listen on %q: %w; %s", open.key, open.listen, err, advice(err, open.key))
+		}
+		*open.slot = socket
+	}
+	return s, nil
+}
+
+func facadeListen(c *config.Config) string {
+	if c.MCP == nil {
+		return ""
+	}
+	return c.MCP.Listen
+}
+
+func openSocket(listen string) (*door.Socket, error) {
+	l, err := net.Listen("tcp", listen)
+	if err != nil {
+		var op *net.OpError
+		if errors.As(err, &op) {
+			err = op.Err
+		}
+		return nil, err
+	}
+	socket, err := door.NewSocket(l)
+	if err != nil {
+		_ = l.Close()
+	}
+	return socket, err
+}
+
+// advice is what an operator can do about it.
+func advice(err error, key string) string {
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return "another process has it: stop that one, or choose another port (--set " + key + "=…; port 0 picks a free one)"
+	case errors.Is(err, os.ErrPermission):
+		return "ports below 1024 need a privilege: choose a higher one (--set " + key + "=…)"
+	default:
+		return "choose an address of this machine (--set " + key + "=…)"
+	}
+}
+
+// close closes those that are open. It is the last thing that happens to them.
+func (s *sockets) close() {
+	for _, socket := range []*door.Socket{s.public, s.facade, s.debug} {
+		if socket != nil {
+			_ = socket.Close()
+		}
+	}
+}
+
+// Addresses are the bound ones, as host:port; "" for a listener that is off. They are what the ready file holds.
+type Addresses struct {
+	Public string `json:"public"`
+	Facade string `json:"facade"`
+	Debug  string `json:"debug"`
+}
+
+func (s *sockets) addresses() Addresses {
+	text := func(socket *door.Socket) string {
+		if socket == nil {
+			return ""
+		}
+		return socket.Addr().String()
+	}
+	return Addresses{Public: text(s.public), Facade: text(s.facade), Debug: text(s.debug)}
+}
