@@ -81,11 +81,13 @@ func (f *front) listen(ctx context.Context, socket *door.Socket, connections int
 	view := socket.View(connections, func(net.Addr) { f.count("connections") })
 	srv := &http.Server{
 		Handler:           f,
-		ReadHeaderTimeout: headerTimeout,
-		IdleTimeout:       idleTimeout,
-		MaxHeaderBytes:    headerBytes,
-		ErrorLog:          slog.NewLogLogger(f.log.Handler(), slog.LevelDebug),
-		BaseContext:       func(net.Listener) context.Context { return ctx },
+		ReadHeaderTimeout: min(headerTimeout, f.cfg.ReadTimeout),
+		// Holds for a body that a refusal leaves unread as well; readBody lifts it once a body has come.
+		ReadTimeout:    f.cfg.ReadTimeout,
+		IdleTimeout:    idleTimeout,
+		MaxHeaderBytes: headerBytes,
+		ErrorLog:       slog.NewLogLogger(f.log.Handler(), slog.LevelDebug),
+		BaseContext:    func(net.Listener) context.Context { return ctx },
 	}
 	defer context.AfterFunc(ctx, func() { _ = view.Close() })()
 	err := srv.Serve(view)

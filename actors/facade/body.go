@@ -9,9 +9,6 @@ import (
 	"github.com/acpod/acpod/runtime/kernel"
 )
 
-// readTimeout is how long a client may take for the body of one request.
-const readTimeout = 30 * time.Second
-
 var (
 	errTooLarge = errors.New("facade: the body is over the limit")
 	errCutShort = errors.New("facade: the body did not arrive whole")
@@ -33,12 +30,7 @@ func readBody(w http.ResponseWriter, r *http.Request, account *kernel.Account, l
 	if err != nil {
 		return nil, nil, err
 	}
-	deadlines := http.NewResponseController(w)
-	_ = deadlines.SetReadDeadline(time.Now().Add(readTimeout))
 	body, err := readAtMost(r.Body, size)
-	// The deadline has to go at once: net/http keeps reading the connection to see whether the client leaves, and a
-	// deadline that fires there would look like that.
-	_ = deadlines.SetReadDeadline(time.Time{})
 	switch {
 	case err == nil && int64(len(body)) > limit:
 		err = errTooLarge
@@ -49,6 +41,10 @@ func readBody(w http.ResponseWriter, r *http.Request, account *kernel.Account, l
 		lease.Release()
 		return nil, nil, err
 	}
+	// The server's read deadline has to go at once: net/http keeps reading the connection to see whether the client leaves,
+	// and a deadline that fires there would look like that. Where the body did not come whole it stays, and ends the
+	// connection.
+	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 	if r.ContentLength < 0 {
 		// The buffer grew by doubling; what it holds is charged, not what it was charged for.
 		lease.Shrink(int64(cap(body)))

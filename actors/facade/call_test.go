@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -239,6 +240,28 @@ func TestASearchAndAnUnknownNameWaitForAServerThatIsConnecting(t *testing.T) {
 	}
 }
 
+func TestCallsThatShareAnIdGetTheirOwnAnswers(t *testing.T) {
+	w := newWorld(t, nil)
+	sessions := []*session{w.session("alice", capability.Ready, echo), w.session("bob", capability.Ready, echo)}
+	var callers sync.WaitGroup
+	for i := range 40 {
+		s := sessions[i%2]
+		callers.Go(func() {
+			for n := range 5 {
+				arguments := fmt.Sprintf(`{"caller":%d,"n":%d}`, i, n)
+				got, err := w.try(request{body: executeBody("1", "katashiro.read", arguments), header: bearer(s.token)})
+				if err != nil || !strings.Contains(got.body, arguments) {
+					t.Errorf("%v %s", err, got.body)
+				}
+			}
+		})
+	}
+	callers.Wait()
+	kerneltest.Eventually(t, "the sessions' accounts are at zero", func() bool {
+		return sessions[0].desk.Account().Used()+sessions[1].desk.Account().Used() == 0
+	})
+}
+
 // Nobody can cancel another's call: a notification counts only with the token that the call came with.
 func TestACallIsCancelledByItsOwnTokenAndIdOnly(t *testing.T) {
 	w := newWorld(t, nil)
@@ -450,6 +473,7 @@ func TestACrashedGenerationIsFollowedByOneThatServesTheSameSocket(t *testing.T) 
 	w.do(request{body: ping})
 	w.ref.Stop(errors.New("a crash for the test"))
 	<-w.ref.Done()
+	w.client.CloseIdleConnections() // of the generation that has ended
 	got := w.do(request{body: executeBody("1", "katashiro.read", "{}"), header: bearer(s.token)})
 	if got.status != 200 || parse(t, got.body).Result.IsError {
 		t.Errorf("%d %s", got.status, got.body)

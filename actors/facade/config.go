@@ -32,6 +32,8 @@ type Config struct {
 	// Connections is how many HTTP connections are open at once. Default 4,096; an idle one costs about 16 KiB, which no
 	// account shows, so that is 64 MiB at worst.
 	Connections int
+	// ReadTimeout is how long a client may take to send one request. Default 30 s.
+	ReadTimeout time.Duration
 	// WriteTimeout ends a connection whose client accepts nothing for this long. Default 30 s, as acp.write_timeout.
 	WriteTimeout time.Duration
 }
@@ -51,6 +53,9 @@ func (c Config) withDefaults() Config {
 	orInt64(&c.Bytes, 64<<20)
 	if c.Connections <= 0 {
 		c.Connections = 4096
+	}
+	if c.ReadTimeout <= 0 {
+		c.ReadTimeout = 30 * time.Second
 	}
 	if c.WriteTimeout <= 0 {
 		c.WriteTimeout = 30 * time.Second

@@ -76,7 +76,7 @@ func (f *front) guard(w http.ResponseWriter, r *http.Request) {
 		return
 	case errors.Is(err, errCutShort):
 		w.Header().Set("Connection", "close")
-		f.fail(w, jsonrpc.NullID(), badRequest("body", jsonrpc.CodeParse, "the body did not arrive whole within 30 s"))
+		f.fail(w, jsonrpc.NullID(), badRequest("body", jsonrpc.CodeParse, "the body did not arrive whole in time"))
 		return
 	case err != nil:
 		w.Header().Set("Retry-After", "1")

@@ -2,11 +2,13 @@ package facade
 
 import (
 	"encoding/json/v2"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/acpod/acpod/actors/capability"
 	"github.com/acpod/acpod/runtime/kerneltest"
@@ -177,6 +179,56 @@ func TestABodyIsHeldToTheLimitWhetherOrNotItsLengthIsTold(t *testing.T) {
 		}
 	}
 	atRest(t, w)
+}
+
+func TestABodyThatDoesNotArriveIsGivenUp(t *testing.T) {
+	w := newWorld(t, func(c *Config) { c.ReadTimeout = 50 * time.Millisecond })
+	for name, frame := range map[string]string{
+		"a length":  "Content-Length: 100\r\n\r\n{\"jsonrpc\"",
+		"no length": "Transfer-Encoding: chunked\r\n\r\n5\r\n{\"jso",
+	} {
+		conn, reader := w.rawConn()
+		if _, err := fmt.Fprintf(conn, "POST /mcp HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\n%s", w.socket.Addr(), frame); err != nil {
+			t.Fatal(err)
+		}
+		resp, err := http.ReadResponse(reader, nil)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if _, err := io.ReadAll(resp.Body); resp.StatusCode != 400 || !resp.Close || err != nil {
+			t.Errorf("%s: %d, closed %v, %v", name, resp.StatusCode, resp.Close, err)
+		}
+		if _, err := reader.ReadByte(); !errors.Is(err, io.EOF) {
+			t.Errorf("%s: the connection is still open: %v", name, err)
+		}
+	}
+	// One that leaves in the middle is as good as one that is slow.
+	conn, _ := w.rawConn()
+	if _, err := fmt.Fprintf(conn, "POST /mcp HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{", w.socket.Addr()); err != nil {
+		t.Fatal(err)
+	}
+	_ = conn.Close()
+	atRest(t, w)
+}
+
+// A slow call must not be taken for a client that left: the deadline of the body ends with the body.
+func TestTheDeadlineOfTheBodyEndsWithTheBody(t *testing.T) {
+	w := newWorld(t, func(c *Config) { c.ReadTimeout = 50 * time.Millisecond })
+	s := w.session("alice", capability.Connecting, echo)
+	done := make(chan reply, 1)
+	go func() {
+		got, err := w.try(request{body: executeBody("1", "katashiro.read", "{}"), header: bearer(s.token)})
+		if err != nil {
+			t.Error(err)
+		}
+		done <- got
+	}()
+	kerneltest.Eventually(t, "the call waits", func() bool { return s.desk.Account().Used() > requestBytes })
+	time.Sleep(200 * time.Millisecond) // four times the deadline: what must not happen needs its time
+	s.ready(t)
+	if got := <-done; parse(t, got.body).Result.IsError {
+		t.Errorf("%s", got.body)
+	}
 }
 
 func atRest(t *testing.T, w *world) {
