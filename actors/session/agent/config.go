@@ -12,6 +12,7 @@ const (
 	DefaultLineBytes    = 16 << 20         // limits.agent_line_bytes
 	DefaultStartTimeout = 60 * time.Second // agent.start_timeout: adapters that are fetched at first use need most of it
 	DefaultStopGrace    = 5 * time.Second  // agent.stop_grace
+	DefaultLineWait     = 60 * time.Second // twice as long as a client's socket may accept nothing
 	DefaultStdinTimeout = 30 * time.Second // as long as a client's socket may accept nothing (acp.write_timeout)
 )
 
@@ -22,6 +23,7 @@ type Config struct {
 	Env     []string // the complete environment, "NAME=value"; nothing is inherited
 
 	LineBytes    int           // the longest line of the agent that is kept
+	LineWait     time.Duration // how long a line waits for room in the account before it is skipped
 	StartTimeout time.Duration // from the start of the process to the answer of initialize
 	StopGrace    time.Duration // each of the two waits of a stop: for the end of stdin, and for TERM
 	StdinTimeout time.Duration // how long the process may read nothing while something waits for it
@@ -44,6 +46,9 @@ func (c Config) process() process.Spec {
 func (c Config) withDefaults() Config {
 	if c.LineBytes <= 0 {
 		c.LineBytes = DefaultLineBytes
+	}
+	if c.LineWait <= 0 {
+		c.LineWait = DefaultLineWait
 	}
 	if c.StartTimeout <= 0 {
 		c.StartTimeout = DefaultStartTimeout

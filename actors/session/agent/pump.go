@@ -72,7 +72,8 @@ type reading struct {
 
 // charge makes the account pay for the line before it grows. The lease of a long line is exchanged for one of its
 // new size: while it is copied both sizes are in memory, so both are paid when there is room for both, and when
-// there is not, the line does not wait for what it holds itself.
+// there is not, the line does not wait for what it holds itself. Nor does it wait for ever: what fills the account
+// may be what only the agent's next lines can end.
 func (p *reading) charge(ctx context.Context, more int64) error {
 	want := p.held.Size() + more
 	for a := p.account; a != nil; a = a.Parent() {
@@ -84,13 +85,20 @@ func (p *reading) charge(ctx context.Context, more int64) error {
 	if err != nil {
 		p.held.Release()
 		p.held = nil
-		if lease, err = p.account.AcquireWait(ctx, want); err != nil {
+		if lease, err = p.wait(ctx, want); err != nil {
 			return err
 		}
 	}
 	p.held.Release()
 	p.held = lease
 	return nil
+}
+
+// wait waits for room, as long as a line may.
+func (p *reading) wait(ctx context.Context, n int64) (*kernel.Lease, error) {
+	limited, cancel := context.WithTimeout(ctx, p.cfg.LineWait)
+	defer cancel()
+	return p.account.AcquireWait(limited, n)
 }
 
 // line interprets one line and hands it on with its lease.
@@ -120,7 +128,7 @@ func (p *reading) line(ctx context.Context, line []byte, lease *kernel.Lease) {
 		if !p.tell(ctx, lease, func(l *kernel.Lease) kernel.Msg {
 			return Called{ID: frame.ID, Method: frame.Method, Params: frame.Params, Held: l}
 		}) && p.pending.answer(frame.ID) {
-			p.reply(jsonrpc.AppendError(nil, frame.ID, &jsonrpc.Error{Code: jsonrpc.Internal, Message: "the session is ending"}))
+			p.reply(jsonrpc.AppendError(nil, frame.ID, &jsonrpc.Error{Code: jsonrpc.Internal, Message: "the session takes nothing now"}))
 		}
 	case frame.Method == acp.MethodSessionUpdate:
 		credit, _ := p.credits.Take(ctx, len(line)) // none from a stop on: it does not wait then
@@ -140,7 +148,7 @@ func (p *reading) line(ctx context.Context, line []byte, lease *kernel.Lease) {
 func (p *reading) mend(ctx context.Context, line []byte, lease *kernel.Lease) ([]byte, *kernel.Lease, bool) {
 	mended, bad := line, 0
 	if !utf8.Valid(line) {
-		more, err := p.account.AcquireWait(ctx, int64(3*len(line)))
+		more, err := p.wait(ctx, int64(3*len(line)))
 		if err != nil {
 			lease.Release()
 			p.self.CountRefusal(ScopeLost)
@@ -211,20 +219,22 @@ func errorOf(raw []byte) *jsonrpc.Error {
 	return &jsonrpc.Error{Code: e.Code, Message: strings.ToValidUTF8(message, "") + " (cut: the agent's error was too long)"}
 }
 
-// tell gives a message to the owner and waits while its account is full. It reports whether the owner took it. The
+// tell gives a message to the owner and waits, as long as a line may, while its account is full. It reports whether the owner took it. The
 // lease goes with the message; a refusal ends it, so each try has its own.
 func (p *reading) tell(ctx context.Context, lease *kernel.Lease, with func(*kernel.Lease) kernel.Msg) bool {
 	size := lease.Size()
+	limited, cancel := context.WithTimeout(ctx, p.cfg.LineWait)
+	defer cancel()
 	for {
 		err := p.owner.Tell(with(lease))
 		if err == nil {
 			return true
 		}
 		full, ok := errors.AsType[*kernel.Overloaded](err)
-		if !ok || !pause(ctx, full.RetryAfter) {
+		if !ok || !pause(limited, full.RetryAfter) {
 			break
 		}
-		if lease, err = p.account.AcquireWait(ctx, size); err != nil {
+		if lease, err = p.account.AcquireWait(limited, size); err != nil {
 			break
 		}
 	}
