@@ -87,7 +87,7 @@ func TestScanAllocatesForIDAndMethodOnly(t *testing.T) {
 		if name == "notification" || strings.HasPrefix(name, "response") {
 			limit = 1
 		}
-		if n := testing.AllocsPerRun(100, func() { Scan(frame) }); n > limit {
+		if n := testing.AllocsPerRun(10, func() { Scan(frame) }); n > limit {
 			t.Errorf("%s: %v allocations", name, n)
 		}
 	}

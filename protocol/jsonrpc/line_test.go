@@ -42,13 +42,13 @@ func TestALongLineIsSkippedAndTheNextOneFound(t *testing.T) {
 }
 
 func TestAnEndlessLineHoldsNoMemory(t *testing.T) {
-	endless := io.LimitReader(zeros{}, 64<<20)
+	endless := io.LimitReader(zeros{}, 8<<20)
 	l := NewLineReader(endless, 1<<10)
 	var charged int
 	l.Charge = func(more int) error { charged += more; return nil }
 	_, err := l.Next()
 	var e *LineTooLong
-	if !errors.As(err, &e) || e.Skipped != 64<<20 {
+	if !errors.As(err, &e) || e.Skipped != 8<<20 {
 		t.Fatalf("got %v", err)
 	}
 	if charged != 0 {
@@ -124,6 +124,9 @@ func TestALineThatNobodyPaysForIsSkipped(t *testing.T) {
 	var e *LineTooLong
 	if !errors.As(err, &e) || !errors.Is(err, broke) || e.Skipped != int64(len(big)) {
 		t.Fatalf("got %v", err)
+	}
+	if want := "a line of 307200 bytes was skipped: no bytes left"; e.Error() != want {
+		t.Errorf("told as %q", e.Error())
 	}
 	if line, err := l.Next(); err != nil || string(line) != "c" {
 		t.Fatalf("%q, %v", line, err)

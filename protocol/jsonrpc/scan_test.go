@@ -83,6 +83,7 @@ func TestScanRefusesInTheContractsOrder(t *testing.T) {
 		"a repeated id":                          {`{"jsonrpc":"2.0","id":1,"id":1,"method":"m"}`, InvalidRequest, "null"},
 		"a repeated method in other escapes":     {`{"jsonrpc":"2.0","id":1,"method":"m","meth\u006fd":"n"}`, InvalidRequest, "null"},
 		"a repeated unknown member":              {`{"jsonrpc":"2.0","id":1,"method":"m","x":1,"x":2}`, InvalidRequest, "null"},
+		"a repeated unknown member in escapes":   {`{"jsonrpc":"2.0","id":1,"method":"m","x":1,"\u0078":2}`, InvalidRequest, "null"},
 		"a repeated member of a notification":    {`{"jsonrpc":"2.0","method":"m","params":1,"params":1}`, InvalidRequest, "null"},
 		"a repeated member of an answer":         {`{"id":1,"result":1,"result":1}`, InvalidRequest, "null"},
 		"an id that is an object":                {`{"jsonrpc":"2.0","id":{},"method":"m"}`, InvalidRequest, "null"},
@@ -106,6 +107,9 @@ func TestScanRefusesInTheContractsOrder(t *testing.T) {
 			_, fault := Scan([]byte(tt.in))
 			if fault == nil {
 				t.Fatal("it was let pass")
+			}
+			if fault.Error() != fault.Message || strings.ContainsAny(fault.Message, "\n\x1b") {
+				t.Errorf("told as %q", fault.Error())
 			}
 			if fault.Code != tt.code {
 				t.Errorf("code %d, not %d: %s", fault.Code, tt.code, fault.Message)
@@ -220,5 +224,13 @@ func TestTheRangesAreTheBytesOfTheFrame(t *testing.T) {
 	}
 	if string(f.ID.Raw()) != "1" || f.Method != "m" {
 		t.Error("id and method are no copies")
+	}
+}
+
+func TestKindsHaveNames(t *testing.T) {
+	for kind, want := range map[Kind]string{Request: "request", Notification: "notification", Response: "response", Invalid: "invalid"} {
+		if kind.String() != want {
+			t.Errorf("%d is %q", kind, kind)
+		}
 	}
 }

@@ -62,3 +62,24 @@ func TestShownTextIsShortAndOnOneLine(t *testing.T) {
 		t.Errorf("shown as %s", got)
 	}
 }
+
+func TestKindsOfValues(t *testing.T) {
+	for raw, want := range map[string]string{"{}": "object", "[1]": "array", "true": "true", "false": "false", "null": "null", "1": "", `"{"`: "", "": ""} {
+		got := ""
+		switch on, isBool := Bool([]byte(raw)); {
+		case isBool && on:
+			got = "true"
+		case isBool:
+			got = "false"
+		case IsObject([]byte(raw)):
+			got = "object"
+		case IsArray([]byte(raw)):
+			got = "array"
+		case IsNull([]byte(raw)):
+			got = "null"
+		}
+		if got != want {
+			t.Errorf("%q is taken for %q", raw, got)
+		}
+	}
+}
