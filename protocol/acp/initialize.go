@@ -1,7 +1,6 @@
 package acp
 
 import (
-	"fmt"
 	"unicode/utf8"
 
 	"github.com/acpod/acpod/protocol/jsonrpc"
@@ -51,7 +50,7 @@ func ParseInitialize(params []byte) (Initialize, *jsonrpc.Error) {
 	if raw, _ := o.Get("clientCapabilities"); jsonrpc.IsObject(raw) {
 		in.Capabilities = raw
 	}
-	if info, err := member(o, "clientInfo"); err == nil {
+	if info, ok := member(o, "clientInfo"); ok {
 		in.ClientName, _ = info.Text("name")
 		in.ClientTitle, _ = info.Text("title")
 		in.ClientBuild, _ = info.Text("version")
@@ -65,8 +64,8 @@ func ParseInitialize(params []byte) (Initialize, *jsonrpc.Error) {
 // clientSecret is refused when it is malformed: a client that believes its sessions
 // to be its own alone must not find out later that they are not.
 func clientSecret(o jsonrpc.Object) (string, *jsonrpc.Error) {
-	meta, err := member(o, "_meta")
-	if err != nil {
+	meta, ok := member(o, "_meta")
+	if !ok {
 		return "", nil
 	}
 	if err := meta.Unique(MetaClient); err != nil {
@@ -83,13 +82,12 @@ func clientSecret(o jsonrpc.Object) (string, *jsonrpc.Error) {
 	return secret, nil
 }
 
-// member is the view of a member that is an object.
-func member(o jsonrpc.Object, name string) (jsonrpc.Object, error) {
-	raw, ok := o.Get(name)
-	if !ok {
-		return jsonrpc.Object{}, fmt.Errorf("%s is missing", name)
-	}
-	return jsonrpc.ParseObject(raw)
+// member is the view of a member that is an object; the zero Object and false when
+// it is none.
+func member(o jsonrpc.Object, name string) (jsonrpc.Object, bool) {
+	raw, _ := o.Get(name)
+	inner, err := jsonrpc.ParseObject(raw)
+	return inner, err == nil
 }
 
 // paramsObject is the view of a request's params, in which the named members, the

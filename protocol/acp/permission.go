@@ -121,8 +121,8 @@ func ParseOutcome(result []byte) (optionID string, cancelled bool, err error) {
 	if err := o.Unique("outcome"); err != nil {
 		return "", false, fmt.Errorf("%w: %w", ErrOutcome, err)
 	}
-	outcome, err := member(o, "outcome")
-	if err != nil {
+	outcome, ok := member(o, "outcome")
+	if !ok {
 		return "", false, ErrOutcome
 	}
 	if err := outcome.Unique("outcome", "optionId"); err != nil {
@@ -130,11 +130,11 @@ func ParseOutcome(result []byte) (optionID string, cancelled bool, err error) {
 	}
 	kind, _ := outcome.Text("outcome")
 	raw, _ := outcome.Get("optionId")
-	id, ok := jsonrpc.String(raw)
+	id, chosen := jsonrpc.String(raw)
 	switch {
 	case kind == "cancelled":
 		return "", true, nil
-	case kind == "selected" && ok:
+	case kind == "selected" && chosen:
 		return id, false, nil
 	}
 	return "", false, ErrOutcome

@@ -54,7 +54,7 @@ func checkBlock(n int, block []byte, takes PromptCapabilities) (bool, *jsonrpc.E
 	if !ok {
 		return false, jsonrpc.BadParams("prompt[%d].type must be a string", n)
 	}
-	taken := false
+	var taken bool
 	switch kind {
 	case BlockText:
 		text, bad := blockText(o, n, kind, "text")
@@ -115,8 +115,8 @@ func UpdateKind(params []byte) string {
 	if err != nil {
 		return ""
 	}
-	update, err := member(o, "update")
-	if err != nil {
+	update, ok := member(o, "update")
+	if !ok {
 		return ""
 	}
 	kind, _ := update.Text("sessionUpdate")

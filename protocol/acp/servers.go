@@ -171,7 +171,7 @@ func declared(raw []byte) Declared {
 	if idErr != nil || d.ID == "" || len(d.ID) > MaxServerID || d.ID == schemeACP {
 		return d.refused(fmt.Sprintf("the id must be a string of 1 to %d bytes", MaxServerID))
 	}
-	if meta, err := member(o, "_meta"); err == nil && meta.Unique(MetaTools) == nil {
+	if meta, ok := member(o, "_meta"); ok && meta.Unique(MetaTools) == nil {
 		if tools, _ := meta.Get(MetaTools); jsonrpc.IsArray(tools) {
 			d.Tools = tools
 		}

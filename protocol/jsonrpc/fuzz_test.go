@@ -3,6 +3,7 @@ package jsonrpc
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 	"strings"
 	"testing"
@@ -206,11 +207,11 @@ func FuzzLineReader(f *testing.F) {
 			l := NewLineReader(r, max)
 			for {
 				line, err := l.Next()
-				if err == io.EOF {
+				if errors.Is(err, io.EOF) {
 					break
 				}
 				if err != nil {
-					if _, ok := err.(*LineTooLong); !ok {
+					if tooLong := (*LineTooLong)(nil); !errors.As(err, &tooLong) {
 						t.Fatal(err)
 					}
 					got = append(got, "too long")

@@ -36,7 +36,7 @@ func TestALongLineIsSkippedAndTheNextOneFound(t *testing.T) {
 	expect(exact)
 	tooLong(max + 2) // the z and the carriage return
 	expect("last")
-	if _, err := l.Next(); err != io.EOF {
+	if _, err := l.Next(); !errors.Is(err, io.EOF) {
 		t.Fatalf("at the end: %v", err)
 	}
 }
@@ -54,7 +54,7 @@ func TestAnEndlessLineHoldsNoMemory(t *testing.T) {
 	if charged != 0 {
 		t.Errorf("%d bytes were taken for a line that is skipped", charged)
 	}
-	if _, err := l.Next(); err != io.EOF {
+	if _, err := l.Next(); !errors.Is(err, io.EOF) {
 		t.Fatalf("behind it: %v", err)
 	}
 }

@@ -78,7 +78,7 @@ func ParseObject(b []byte) (Object, error) {
 	return o, nil
 }
 
-func u32(n int) uint32 { return uint32(n) } //nolint:gosec // ParseObject refuses longer texts
+func u32(n int) uint32 { return uint32(n) } // ParseObject refuses longer texts
 
 // Raw is the object's text, from bracket to bracket; nil for the zero Object.
 func (o Object) Raw() []byte { return o.text }

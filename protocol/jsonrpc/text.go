@@ -85,7 +85,7 @@ func isInteger(raw []byte) bool {
 		return false
 	}
 	end, v := skipNumber(raw, 0)
-	return v == wellFormed && end == len(raw) && bytes.IndexAny(raw, ".eE") < 0
+	return v == wellFormed && end == len(raw) && !bytes.ContainsAny(raw, ".eE")
 }
 
 // sameName reports whether the two name literals, quotes included, decode to the
