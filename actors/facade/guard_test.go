@@ -6,11 +6,14 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/acpod/acpod/actors/capability"
+	"github.com/acpod/acpod/runtime/kernel"
 	"github.com/acpod/acpod/runtime/kerneltest"
 )
 
@@ -195,7 +198,7 @@ func TestABodyThatDoesNotArriveIsGivenUp(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		if _, err := io.ReadAll(resp.Body); resp.StatusCode != 400 || !resp.Close || err != nil {
+		if _, err := io.ReadAll(resp.Body); resp.StatusCode != http.StatusBadRequest || !resp.Close || err != nil {
 			t.Errorf("%s: %d, closed %v, %v", name, resp.StatusCode, resp.Close, err)
 		}
 		if _, err := reader.ReadByte(); !errors.Is(err, io.EOF) {
@@ -211,25 +214,44 @@ func TestABodyThatDoesNotArriveIsGivenUp(t *testing.T) {
 	atRest(t, w)
 }
 
-// A slow call must not be taken for a client that left: the deadline of the body ends with the body.
-func TestTheDeadlineOfTheBodyEndsWithTheBody(t *testing.T) {
-	w := newWorld(t, func(c *Config) { c.ReadTimeout = 50 * time.Millisecond })
-	s := w.session("alice", capability.Connecting, echo)
-	done := make(chan reply, 1)
-	go func() {
-		got, err := w.try(request{body: executeBody("1", "katashiro.read", "{}"), header: bearer(s.token)})
-		if err != nil {
-			t.Error(err)
+// A slow call must not be taken for a client that left: the deadline of the request ends with its body, and stays where
+// the body did not come.
+func TestTheReadDeadlineEndsWithTheBody(t *testing.T) {
+	account := kerneltest.Start(t, kernel.Options{}).Account()
+	for name, c := range map[string]struct {
+		body   io.Reader
+		length int64
+		lifted bool
+	}{
+		"whole":              {strings.NewReader("0123456789"), 10, true},
+		"whole, no length":   {strings.NewReader("0123456789"), -1, true},
+		"too long":           {strings.NewReader(strings.Repeat("x", 11)), -1, false},
+		"announced too long": {strings.NewReader(""), 11, false},
+		"cut short":          {strings.NewReader("01234"), 10, false},
+		"broken":             {iotest.ErrReader(os.ErrDeadlineExceeded), 10, false},
+	} {
+		w := &deadlines{sunk: sunk{header: http.Header{}}}
+		r := &http.Request{Body: io.NopCloser(c.body), ContentLength: c.length}
+		body, lease, err := readBody(w, r, account, 10)
+		if lifted := len(w.set) == 1 && w.set[0].IsZero(); lifted != c.lifted || len(w.set) > 1 || (err == nil) != c.lifted {
+			t.Errorf("%s: deadlines set %v, %v", name, w.set, err)
 		}
-		done <- got
-	}()
-	kerneltest.Eventually(t, "the call waits", func() bool { return s.desk.Account().Used() > requestBytes })
-	time.Sleep(200 * time.Millisecond) // four times the deadline: what must not happen needs its time
-	s.ready(t)
-	if got := <-done; parse(t, got.body).Result.IsError {
-		t.Errorf("%s", got.body)
+		if err == nil && (string(body) != "0123456789" || account.Used() < 10) {
+			t.Errorf("%s: %q, %d bytes paid", name, body, account.Used())
+		}
+		lease.Release()
+		if account.Used() != 0 {
+			t.Errorf("%s: %d bytes are still paid", name, account.Used())
+		}
 	}
 }
+
+type deadlines struct {
+	sunk
+	set []time.Time
+}
+
+func (d *deadlines) SetReadDeadline(at time.Time) error { d.set = append(d.set, at); return nil }
 
 func atRest(t *testing.T, w *world) {
 	t.Helper()
