@@ -177,11 +177,11 @@ func TestALineThatTheAccountCanNeverHoldIsSkipped(t *testing.T) {
 	b := launchIn(t, kernel.Options{}, 2<<20, "good", func(c *Config) { c.LineWait = 300 * time.Millisecond })
 	b.ready()
 	_, a := b.answer(b.ask("long-result", strconv.Itoa(4<<20)))
-	var long *LineTooLong
-	if !errors.As(a.Err, &long) {
+	var full *kernel.Overloaded
+	if !errors.As(a.Err, &full) || full.Scope != "session_bytes" {
 		t.Fatalf("the answer is %+v", a)
 	}
-	if _, got := b.do("echo", "1"); got != "1" {
+	if _, got := b.do("echo", "1"); got != "1" || b.refused(ScopeLong) != 1 {
 		t.Errorf("after it: %s", got)
 	}
 }

@@ -153,10 +153,11 @@ func scalar(b []byte) (value, rest []byte, ok bool) {
 	return b[:end], b[end:], true
 }
 
-// tailMembers finds id, method and jsonrpc at the end of an object, after the long member: from the last bracket
-// or quote that can have ended that, the rest must be scalar members up to the closing bracket.
+// tailMembers finds the scalar members at the end of an object, behind the long one: from right to left, as long as
+// what stands from a comma to the closing bracket are members.
 func tailMembers(b []byte) map[string][]byte {
 	b = bytes.TrimRight(b, " \t\r")
+	members := map[string][]byte{}
 	for at := len(b) - 1; at >= 0; at-- {
 		if b[at] != ',' {
 			continue
@@ -167,17 +168,11 @@ func tailMembers(b []byte) map[string][]byte {
 		}
 		o, err := jsonrpc.ParseObject(append([]byte("{"), rest...))
 		if err != nil {
-			return nil
+			break
 		}
-		members := map[string][]byte{}
 		for name, value := range o.Members() {
-			if len(value) > 0 && value[0] != '{' && value[0] != '[' {
-				members[name] = value
-			}
-		}
-		if _, ok := members["id"]; ok {
-			return members
+			members[name] = value
 		}
 	}
-	return nil
+	return members
 }

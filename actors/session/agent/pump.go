@@ -26,9 +26,7 @@ const (
 func (r *runner) pump(ctx context.Context) {
 	defer close(r.eof)
 	<-r.running
-	r.mu.Lock()
-	proc := r.proc
-	r.mu.Unlock()
+	proc := r.proc.Load()
 	if proc == nil {
 		return
 	}
@@ -223,19 +221,22 @@ func errorOf(raw []byte) *jsonrpc.Error {
 // lease goes with the message; a refusal ends it, so each try has its own.
 func (p *reading) tell(ctx context.Context, lease *kernel.Lease, with func(*kernel.Lease) kernel.Msg) bool {
 	size := lease.Size()
+	err := p.owner.Tell(with(lease))
+	if err == nil {
+		return true
+	}
 	limited, cancel := context.WithTimeout(ctx, p.cfg.LineWait)
 	defer cancel()
 	for {
-		err := p.owner.Tell(with(lease))
-		if err == nil {
-			return true
-		}
 		full, ok := errors.AsType[*kernel.Overloaded](err)
 		if !ok || !pause(limited, full.RetryAfter) {
 			break
 		}
 		if lease, err = p.account.AcquireWait(limited, size); err != nil {
 			break
+		}
+		if err = p.owner.Tell(with(lease)); err == nil {
+			return true
 		}
 	}
 	p.self.CountRefusal(ScopeLost)
@@ -257,14 +258,20 @@ func pause(ctx context.Context, d time.Duration) bool {
 func (p *reading) tooLong(at edge, long *jsonrpc.LineTooLong) {
 	p.self.CountRefusal(ScopeLong)
 	if p.quiet.Allow() {
-		p.log.Warn("a line of the agent is too long and was skipped", "bytes", long.Skipped, "limit", p.cfg.LineBytes)
+		p.log.Warn("a line of the agent was skipped", "why", long.Error())
+	}
+	var why error = &LineTooLong{Bytes: long.Skipped, Limit: int64(p.cfg.LineBytes)}
+	refusal := jsonrpc.OverloadData{Scope: "agent_line_bytes", Limit: int64(p.cfg.LineBytes), Used: long.Skipped, Size: long.Skipped}
+	if full, ok := errors.AsType[*kernel.Overloaded](long.Cause); ok {
+		why = full
+		refusal = jsonrpc.OverloadData{Scope: full.Scope, Limit: full.Limit, Used: full.Used, Size: full.Size, RetryAfter: full.RetryAfter}
 	}
 	kind, id := at.envelope()
 	switch kind {
 	case jsonrpc.Response:
 		n, ok := id.Int()
 		if ok && n == initializeID && !p.ready.Load() {
-			p.fail(&LineTooLong{Bytes: long.Skipped, Limit: int64(p.cfg.LineBytes)})
+			p.fail(why)
 			return
 		}
 		q, known := p.pending.settle(n)
@@ -273,12 +280,10 @@ func (p *reading) tooLong(at edge, long *jsonrpc.LineTooLong) {
 			return
 		}
 		if q != nil {
-			q.Fail(&LineTooLong{Bytes: long.Skipped, Limit: int64(p.cfg.LineBytes)})
+			q.Fail(why)
 		}
 	case jsonrpc.Request:
-		p.reply(jsonrpc.AppendError(nil, id, jsonrpc.Overloaded(jsonrpc.OverloadData{
-			Scope: "agent_line_bytes", Limit: int64(p.cfg.LineBytes), Used: long.Skipped, Size: long.Skipped,
-		})))
+		p.reply(jsonrpc.AppendError(nil, id, jsonrpc.Overloaded(refusal)))
 	}
 }
 

@@ -32,10 +32,10 @@ type runner struct {
 	pending *pending
 	log     *slog.Logger
 
-	mu       sync.Mutex
-	proc     *process.Process // nil before the start
-	released bool             // nothing is started any more
-	failure  error            // of the handshake: why the process is stopped although it runs
+	mu       sync.Mutex // held while the process is started; never in a turn
+	released bool       // nothing is started any more
+	proc     atomic.Pointer[process.Process]
+	failure  atomic.Pointer[StartError] // of the handshake: why the process is stopped although it runs
 
 	running chan struct{} // closed when proc is set or never will be
 	failed  chan struct{} // closed when failure is set
@@ -93,7 +93,7 @@ func (r *runner) spawn(ctx context.Context) (*process.Process, error) {
 	if err != nil {
 		return nil, &StartError{Command: r.command(), Err: err}
 	}
-	r.proc = proc
+	r.proc.Store(proc)
 	_ = r.self.Tell(spawned{proc.PID()})
 	_ = proc.Send(initialize(r.cfg.Version), nil) // the queue is empty; a process that ended already says so itself
 	return proc, nil
@@ -129,45 +129,30 @@ func (r *runner) cause(proc *process.Process, report process.Report, reason stri
 		reason = report.Reason
 	}
 	exited := &Exited{Code: report.Exit.Code, Signal: report.Exit.Signal, Reason: reason, Stderr: proc.StderrTail(tailBytes)}
-	r.mu.Lock()
-	failure := r.failure
-	r.mu.Unlock()
-	switch {
-	case failure != nil:
+	if failure := r.failure.Load(); failure != nil {
 		return failure
-	case !r.ready.Load():
-		return r.startError(exited)
-	default:
-		return exited
 	}
+	if !r.ready.Load() {
+		return r.startError(exited)
+	}
+	return exited
 }
 
 // fail ends the process because its handshake failed.
 func (r *runner) fail(err error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.failure == nil {
-		r.failure = r.startErrorLocked(err)
+	if r.failure.CompareAndSwap(nil, r.startError(err)) {
 		close(r.failed)
 	}
 }
 
 // startError says why the agent never became ready; nil = it took too long.
-func (r *runner) startError(err error) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.startErrorLocked(err)
-}
-
-func (r *runner) startErrorLocked(err error) error {
+func (r *runner) startError(err error) *StartError {
 	e := &StartError{Command: r.command(), Err: err}
 	if err == nil {
 		e.Timeout = r.cfg.StartTimeout
 	}
-	if exited, ok := errors.AsType[*Exited](err); r.proc != nil && !ok {
-		e.Stderr = r.proc.StderrTail(tailBytes)
-	} else if ok {
-		e.Stderr = exited.Stderr
+	if proc := r.proc.Load(); proc != nil {
+		e.Stderr = proc.StderrTail(tailBytes)
 	}
 	return e
 }
@@ -182,11 +167,11 @@ func (r *runner) command() string {
 // release is the obligation "process group": when the generation has ended, whatever way, nothing of it lives.
 // In an orderly end the ladder has run by then; after an abandoned one there is no patience left.
 func (r *runner) release(ctx context.Context, _ error) {
+	r.credits.Open()
 	r.mu.Lock()
 	r.released = true
-	proc := r.proc
 	r.mu.Unlock()
-	r.credits.Open()
+	proc := r.proc.Load()
 	if proc == nil {
 		return
 	}
@@ -203,9 +188,7 @@ func (r *runner) send(frame []byte, held *kernel.Lease) error {
 	if err != nil {
 		return err
 	}
-	r.mu.Lock()
-	proc := r.proc
-	r.mu.Unlock()
+	proc := r.proc.Load()
 	if proc == nil {
 		release()
 		return ErrNotReady
