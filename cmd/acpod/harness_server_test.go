@@ -149,7 +149,7 @@ func (e *extension) dispatch(f frame) (result any, failure *rpcError, answer boo
 	connection := params.ConnectionID + params.ConnectionIDS
 	switch f.Method {
 	case "mcp/connect", "_mcp/connect":
-		server := e.server(params.AcpID + params.AcpIDSnake + params.ServerID)
+		server := e.server(params.AcpID + strings.TrimPrefix(params.AcpIDSnake, "acp:") + params.ServerID)
 		if server == nil {
 			return nil, &rpcError{Code: -32602, Message: "unknown server"}, true
 		}

@@ -19,13 +19,11 @@ for (const [name, definition] of Object.entries(acpSchema.$defs)) {
   (name.endsWith('Response') ? answered : sent).set(definition['x-method'], validate);
 }
 
-// Our own, a file a method: "mcp-connect.json" is for mcp/connect.
-const own = new Map();
+// Our own, "mcp.connect.params.json" for mcp/connect, and the errors and _meta that the pod adds.
 const folder = new URL('../schema/', import.meta.url);
-for (const file of await readdir(folder)) {
-  const schema = JSON.parse(await readFile(new URL(file, folder), 'utf8'));
-  own.set(schema['x-method'], ajv.compile(schema));
-}
+const own = new Map();
+for (const file of await readdir(folder)) own.set(file.replace(/\.json$/, ''), ajv.compile(JSON.parse(await readFile(new URL(file, folder), 'utf8'))));
+const ours = (method) => own.get(`${method.replaceAll('/', '.')}.params`) ?? own.get(method);
 
 let pod;
 before(async () => { pod = await startPod(); });
@@ -38,17 +36,19 @@ function check(client) {
     assert.equal(frame.jsonrpc, '2.0');
     let validate, value, by = 'acp';
     if (frame.method === undefined) {
-      if (frame.error) {
-        assert.ok(Number.isInteger(frame.error.code) && typeof frame.error.message === 'string', JSON.stringify(frame));
-        continue;
-      }
       [validate, value] = [answered.get(client.asked.get(frame.id)), frame.result];
+      if (frame.error) [validate, value, by] = [own.get('error'), frame.error, 'own'];
+      for (const [key, name] of [['acpod.dev/servers', 'meta.servers'], ['acpod.dev/session', 'meta.session']]) {
+        const meta = frame.result?._meta?.[key];
+        if (meta) assert.ok(own.get(name)(meta), `${JSON.stringify(meta)}: ${ajv.errorsText(own.get(name).errors)}`);
+      }
     } else {
       // mcp/message is the SDK's own only in generation C; the older ones carry a connection id.
       const old = frame.method === 'mcp/message' && client.generation !== 'C';
       validate = old ? undefined : sent.get(frame.method);
       value = frame.params;
-      if (!validate) [validate, by] = [own.get(frame.method), 'own'];
+      if (!validate) [validate, by] = [ours(frame.method), 'own'];
+      if (frame.method === '_acpod/keepalive') value = frame;
     }
     assert.ok(validate, `no schema knows ${JSON.stringify(frame).slice(0, 300)}`);
     assert.ok(validate(value), `${JSON.stringify(frame).slice(0, 600)}: ${ajv.errorsText(validate.errors)}`);
