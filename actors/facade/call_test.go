@@ -359,7 +359,7 @@ func TestTheClosingOfARequestIsToldToTheDesk(t *testing.T) {
 // A client that reads slowly keeps paying for its result, and what it pays is given back when it has read it.
 func TestASlowReaderKeepsTheLeaseOfItsResult(t *testing.T) {
 	w := newWorld(t, nil)
-	result := []byte(`{"content":[{"type":"image","data":"` + strings.Repeat("QUJD", 1<<20) + `","mimeType":"image/png"}]}`)
+	result := []byte(`{"content":[{"type":"image","data":"` + strings.Repeat("QUJD", 4<<20) + `","mimeType":"image/png"}]}`)
 	var s *session
 	s = w.session("alice", capability.Ready, func(_ *kernel.Ctx, _ capability.Call, q *kernel.Question) {
 		lease, err := s.desk.Account().Acquire(int64(len(result)))

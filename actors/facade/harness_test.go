@@ -121,7 +121,7 @@ func (s *played) Call(c *kernel.Ctx, call capability.Call) (kernel.Ticket, error
 	return c.Request(s.actor, call)
 }
 
-const sixTools = `[{"name":"katashiro.read","description":"reads the page","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}},
+const twoTools = `[{"name":"katashiro.read","description":"reads the page","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}},
 {"name":"katashiro.write","description":"writes the page","inputSchema":{"type":"object","properties":{"n":{"type":"integer"}}}}]`
 
 func (w *world) session(name string, state capability.State, behave func(*kernel.Ctx, capability.Call, *kernel.Question)) *session {
@@ -168,7 +168,7 @@ func deskSpec(name string, cfg capability.DeskConfig) kernel.Spec {
 }
 
 func parsedTools(t testing.TB) []mcp.Tool {
-	tools, bad, err := mcp.ParseTools([]byte(sixTools))
+	tools, bad, err := mcp.ParseTools([]byte(twoTools))
 	if err != nil || len(bad) > 0 {
 		t.Fatal(err, bad)
 	}
