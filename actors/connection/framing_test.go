@@ -352,7 +352,7 @@ func TestABytesWaitIsNotThePeersFault(t *testing.T) {
 		frame := textFrame("hello")
 		go func() {
 			_, _ = peer.Write(frame[:8])
-			time.Sleep(27 * time.Second) // 31 s after the first byte, 27 s of them the peer's
+			<-time.After(27 * time.Second) // 31 s after the first byte, 27 s of them the peer's
 			_, _ = peer.Write(frame[8:])
 			_ = peer.Close()
 		}()
@@ -373,7 +373,7 @@ func TestAnIdleSocketHasNoDeadline(t *testing.T) {
 				for i := range frame { // byte by byte, so that a deadline is armed each time
 					_, _ = peer.Write(frame[i : i+1])
 				}
-				time.Sleep(time.Hour)
+				<-time.After(time.Hour)
 			}
 			_ = peer.Close()
 		}()
