@@ -24,5 +24,8 @@ func (b Backoff) wait(n int, random float64) time.Duration {
 		}
 		top *= 2
 	}
-	return time.Duration(float64(min(top, b.Max)) * min(max(random, 0), 1))
+	if top = min(top, b.Max); random >= 1 {
+		return top
+	}
+	return min(top, time.Duration(float64(top)*max(random, 0)))
 }

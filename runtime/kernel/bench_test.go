@@ -1,0 +1,271 @@
+package kernel_test
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/acpod/acpod/runtime/kernel"
+	"github.com/asynkron/protoactor-go/actor"
+)
+
+// counter tells when it has received n messages.
+type counter struct {
+	left int
+	done chan struct{}
+}
+
+func (c *counter) Receive(*kernel.Ctx, kernel.Msg) error {
+	if c.left--; c.left == 0 {
+		close(c.done)
+	}
+	return nil
+}
+
+type echo struct{}
+
+func (echo) Receive(c *kernel.Ctx, m kernel.Msg) error {
+	if q := c.Question(); q != nil {
+		q.Answer(m, nil)
+	}
+	return nil
+}
+
+var benchMsg any = "a message that is a constant, so that boxing it costs nothing"
+
+func benchRoot(b *testing.B, beh kernel.Behavior) kernel.Ref {
+	b.Helper()
+	k := kernel.New(kernel.Options{Limit: 1 << 40})
+	b.Cleanup(func() { k.Shutdown(context.Background()) })
+	r, err := k.Root(kernel.Spec{Name: "root", New: func() kernel.Behavior { return beh }})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return r
+}
+
+func quietSystem() *actor.ActorSystem {
+	return actor.NewActorSystem(actor.WithDeadLetterThrottleCount(0), actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
+		return slog.New(slog.NewTextHandler(io.Discard, nil))
+	}))
+}
+
+// The same work three ways: told to an actor of ours, sent to one of the engine's with its stock mailbox, put into a channel.
+
+func tellOurs(b *testing.B, n int) time.Duration {
+	c := &counter{n, make(chan struct{})}
+	r := benchRoot(b, c)
+	t0 := time.Now()
+	for range n {
+		_ = r.Tell(benchMsg)
+	}
+	<-c.done
+	return time.Since(t0)
+}
+
+func tellStock(n int) time.Duration {
+	done := make(chan struct{})
+	s := quietSystem()
+	left := n
+	pid := s.Root.Spawn(actor.PropsFromFunc(func(c actor.Context) {
+		if _, ok := c.Message().(string); ok {
+			if left--; left == 0 {
+				close(done)
+			}
+		}
+	}))
+	t0 := time.Now()
+	for range n {
+		s.Root.Send(pid, benchMsg)
+	}
+	<-done
+	d := time.Since(t0)
+	s.Root.Stop(pid)
+	return d
+}
+
+func tellChannel(n int) time.Duration {
+	ch := make(chan any, 1024)
+	done := make(chan struct{})
+	go func() {
+		for range n {
+			<-ch
+		}
+		close(done)
+	}()
+	t0 := time.Now()
+	for range n {
+		ch <- benchMsg
+	}
+	<-done
+	return time.Since(t0)
+}
+
+func BenchmarkTellBesideOthers(b *testing.B) {
+	n := max(b.N, 10_000)
+	var ours, stock, channel time.Duration
+	for range 3 {
+		ours, stock, channel = ours+tellOurs(b, n), stock+tellStock(n), channel+tellChannel(n)
+	}
+	b.ReportMetric(float64(ours)/float64(3*n), "ns/tell")
+	b.ReportMetric(float64(ours)/float64(stock), "x-stock-mailbox")
+	b.ReportMetric(float64(ours)/float64(channel), "x-channel")
+	b.ReportMetric(0, "ns/op")
+}
+
+// A wake-up is a message to an idle actor, and the way back.
+
+func wakeOurs(b *testing.B, n int) time.Duration {
+	back := make(chan struct{})
+	r := benchRoot(b, receive(func(*kernel.Ctx, kernel.Msg) error { back <- struct{}{}; return nil }))
+	t0 := time.Now()
+	for range n {
+		_ = r.Tell(benchMsg)
+		<-back
+	}
+	return time.Since(t0)
+}
+
+type receive func(*kernel.Ctx, kernel.Msg) error
+
+func (f receive) Receive(c *kernel.Ctx, m kernel.Msg) error { return f(c, m) }
+
+func wakeStock(n int) time.Duration {
+	back := make(chan struct{})
+	s := quietSystem()
+	pid := s.Root.Spawn(actor.PropsFromFunc(func(c actor.Context) {
+		if _, ok := c.Message().(string); ok {
+			back <- struct{}{}
+		}
+	}))
+	t0 := time.Now()
+	for range n {
+		s.Root.Send(pid, benchMsg)
+		<-back
+	}
+	d := time.Since(t0)
+	s.Root.Stop(pid)
+	return d
+}
+
+func wakeChannel(n int) time.Duration {
+	ch, back := make(chan any), make(chan struct{})
+	go func() {
+		for range ch {
+			back <- struct{}{}
+		}
+	}()
+	t0 := time.Now()
+	for range n {
+		ch <- benchMsg
+		<-back
+	}
+	close(ch)
+	return time.Since(t0)
+}
+
+func BenchmarkWakeBesideOthers(b *testing.B) {
+	n := max(b.N, 2_000)
+	var ours, stock, channel time.Duration
+	for range 3 {
+		ours, stock, channel = ours+wakeOurs(b, n), stock+wakeStock(n), channel+wakeChannel(n)
+	}
+	b.ReportMetric(float64(ours)/float64(3*n), "ns/wake")
+	b.ReportMetric(float64(ours)/float64(stock), "x-stock-mailbox")
+	b.ReportMetric(float64(ours)/float64(channel), "x-channel")
+	b.ReportMetric(0, "ns/op")
+}
+
+func BenchmarkAsk(b *testing.B) {
+	r := benchRoot(b, echo{})
+	ctx := context.Background()
+	b.ReportAllocs()
+	for b.Loop() {
+		p, err := r.Ask(benchMsg)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if _, _, err := p.Wait(ctx); err != nil {
+			b.Fatal(err)
+		}
+		p.Drop()
+	}
+}
+
+func BenchmarkTell(b *testing.B) {
+	c := &counter{-1, make(chan struct{})}
+	r := benchRoot(b, c)
+	b.ReportAllocs()
+	for b.Loop() {
+		_ = r.Tell(benchMsg)
+	}
+}
+
+func BenchmarkSpawnAndStop(b *testing.B) {
+	k := kernel.New(kernel.Options{})
+	b.Cleanup(func() { k.Shutdown(context.Background()) })
+	var spawn func(s kernel.Spec) kernel.Ref
+	start := make(chan struct{})
+	r, err := k.Root(kernel.Spec{Name: "root", New: func() kernel.Behavior {
+		return receive(func(c *kernel.Ctx, m kernel.Msg) error {
+			if s, ok := m.(kernel.Spec); ok {
+				ref, err := c.Spawn(s)
+				c.Question().Answer(ref, nil)
+				return err
+			}
+			return nil
+		})
+	}})
+	close(start)
+	if err != nil {
+		b.Fatal(err)
+	}
+	spawn = func(s kernel.Spec) kernel.Ref {
+		p, err := r.Ask(s)
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer p.Drop()
+		m, _, err := p.Wait(context.Background())
+		if err != nil {
+			b.Fatal(err)
+		}
+		return m.(kernel.Ref)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		c := spawn(kernel.Spec{Name: "child", New: func() kernel.Behavior { return echo{} }})
+		c.Stop(nil)
+		<-c.Done()
+	}
+}
+
+func TestAllocationsStayWithinTheirBounds(t *testing.T) {
+	k := kernel.New(kernel.Options{})
+	defer k.Shutdown(context.Background())
+	r, err := k.Root(kernel.Spec{Name: "root", New: func() kernel.Behavior { return echo{} }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := within(t)
+	ask := testing.AllocsPerRun(2000, func() {
+		p, err := r.Ask(benchMsg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := p.Wait(ctx); err != nil {
+			t.Fatal(err)
+		}
+		p.Drop()
+	})
+	tell := testing.AllocsPerRun(20000, func() { _ = r.Tell(benchMsg) })
+	t.Logf("allocations: Ask %.1f, Tell %.2f", ask, tell)
+	if ask > 6 {
+		t.Errorf("Ask allocates %.1f times, more than 6", ask)
+	}
+	if tell > 1 {
+		t.Errorf("Tell allocates %.2f times, more than 1", tell)
+	}
+}
