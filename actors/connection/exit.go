@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/acpod/acpod/actors/tunnel"
+	"github.com/acpod/acpod/runtime/kernel"
 )
 
 // Reason says why a connection ended. The set is closed: reasons are counted by name.
@@ -82,5 +83,7 @@ func (e *Exit) Error() string {
 // Unwrap gives the error below.
 func (e *Exit) Unwrap() error { return e.Err }
 
-// Is makes every end of a connection a tunnel.ErrGone.
-func (e *Exit) Is(target error) bool { return target == tunnel.ErrGone }
+// Is makes every end of a connection a tunnel.ErrGone, and a clean end of its actor where the fault is not ours.
+func (e *Exit) Is(target error) bool {
+	return target == tunnel.ErrGone || target == kernel.ErrDone && e.Reason != Crashed
+}

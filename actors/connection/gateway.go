@@ -110,7 +110,7 @@ func (w *gateway) Receive(c *kernel.Ctx, m kernel.Msg) error {
 func (w *gateway) spawn(c *kernel.Ctx, s *seat) error {
 	g := w.g
 	ref, err := c.Spawn(kernel.Spec{
-		Name: "conn-" + strconv.FormatUint(s.number, 10), Kind: "conn", Account: s.account, Grace: g.grace(),
+		Name: "conn-" + strconv.FormatUint(s.number, 10), Kind: "connection", Account: s.account, Grace: g.grace(),
 		New: func() kernel.Behavior {
 			return &conn{seat: s, cfg: &g.cfg, offers: g.offers, sessions: g.sessions, stats: g.stats}
 		},

@@ -13,6 +13,7 @@ import (
 const (
 	connectionOverhead = 48 << 10
 	sessionOverhead    = 32 << 10
+	facadeOverhead     = 64 << 20 // idle HTTP connections of the facade, as many as it takes
 	processOverhead    = 96 << 20 // the program, its runtime and what the collector has not taken back yet
 )
 
@@ -20,7 +21,7 @@ const (
 // can make it hold is on accounts below pod_bytes, which never admit more than their limit, and a byte on an account costs at most 9/8 of a
 // byte of heap; what is not on accounts is counted by the number of connections and sessions, which are limited as well.
 func worstCase(l config.Limits) int64 {
-	return int64(l.PodBytes)/8*9 + int64(l.Connections)*connectionOverhead + int64(l.Sessions)*sessionOverhead + processOverhead
+	return int64(l.PodBytes)/8*9 + int64(l.Connections)*connectionOverhead + int64(l.Sessions)*sessionOverhead + facadeOverhead + processOverhead
 }
 
 // counts are what the figures cannot read from the tree.

@@ -33,6 +33,7 @@ func connectionConfig(l *config.Loaded, version string) connection.Config {
 		SessionsPerConnection:    l.Limits.SessionsPerConnection,
 		PromptsPerConnection:     l.Limits.PromptsPerConnection,
 		EstablishesPerConnection: l.Limits.EstablishesPerConnection,
+		ServersPerSession:        l.Limits.ServersPerSession,
 	}
 	for _, key := range l.Secrets.ACP {
 		c.Keys = append(c.Keys, connection.NewKey(key.Name, key.Key))
@@ -100,7 +101,6 @@ func facadeConfig(l *config.Loaded, desk capability.DeskConfig, callers facade.C
 		Version:           version,
 		ClosedToAnonymous: !l.MCP.Anonymous,
 		RequestBytes:      int64(l.Limits.RequestBytes),
-		Connections:       l.Limits.Connections,
 		WriteTimeout:      l.ACP.WriteTimeout,
 	}
 	if l.Secrets.MCP != "" {

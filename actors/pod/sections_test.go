@@ -1,0 +1,82 @@
+package pod
+
+import (
+	"os"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/acpod/acpod/actors/capability"
+	"github.com/acpod/acpod/actors/pod/config"
+	"github.com/acpod/acpod/actors/session/agent"
+)
+
+// unset lists the fields of a package's Config that pod left at their zero value. A number or duration that is forgotten there
+// would silently be the package's own default, whatever the configuration says.
+func unset(v reflect.Value, path string) []string {
+	var out []string
+	for field, value := range v.Fields() {
+		switch {
+		case !field.IsExported():
+		case value.Kind() == reflect.Struct:
+			out = append(out, unset(value, path+field.Name+".")...)
+		case value.IsZero():
+			out = append(out, path+field.Name)
+		}
+	}
+	return out
+}
+
+func TestEverySettingReachesItsPackage(t *testing.T) {
+	keyFile := t.TempDir() + "/key"
+	if err := os.WriteFile(keyFile, []byte("facade-key"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	loaded, err := config.LoadBytes("t", []byte(`
+[acp]
+auth_key = "a"
+allowed_origins = ["https://a.example"]
+trace = true
+[agent]
+forward_meta = ["k"]
+[[agent.permission]]
+server = "s"
+tool = "t"
+decision = "allow"
+[mcp]
+anonymous = false
+auth_key_file = "`+keyFile+`"
+[limits]
+connections_per_address = 3
+`), config.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	desk := deskConfig(loaded, capability.DeskConfig{})
+	sessions, err := sessionConfig(loaded, agent.Config{}, desk, "http://127.0.0.1:1/mcp", "v1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		config any
+		own    []string // what is not a setting: the package's own constants, and what compose adds
+	}{
+		"connection": {connectionConfig(loaded, "v1"), []string{"FrameTimeout", "BytesWait", "OfferWait", "FlushTimeout", "EarlyFrameBytes"}},
+		"desk":       {desk, []string{"Tag", "View", "Audit", "Ledger", "Open", "Log", "Limits.KeepResult", "Limits.Calls", "Limits.Keys", "Limits.Names", "Limits.KeptBytes"}},
+		"session": {sessions, []string{
+			"Agent.Command", "Agent.Dir", "Agent.Env", "Agent.LineBytes", "Agent.LineWait", "Agent.StartTimeout", "Agent.StopGrace", "Agent.StdinTimeout", "Agent.Secrets", "Agent.Version", "Agent.Guardian", "Agent.Log",
+			"Desk.Tag", "Desk.View", "Desk.Audit", "Desk.Ledger", "Desk.Open", "Desk.Log", "Desk.Limits.KeepResult", "Desk.Limits.Calls", "Desk.Limits.Keys", "Desk.Limits.Names", "Desk.Limits.KeptBytes",
+			"Tunnel.Pages", "Tunnel.Calls", "Tunnel.Connect", "Tunnel.Disconnect", "Log",
+		}},
+		"facade": {facadeConfig(loaded, desk, nil, "v1"), []string{
+			"Socket", "Callers", "Bytes", "Connections", "ReadTimeout",
+			"Desk.Tag", "Desk.View", "Desk.Audit", "Desk.Ledger", "Desk.Open", "Desk.Log", "Desk.Limits.KeepResult", "Desk.Limits.Calls", "Desk.Limits.Keys", "Desk.Limits.Names", "Desk.Limits.KeptBytes",
+		}},
+	} {
+		for _, path := range unset(reflect.ValueOf(c.config), "") {
+			if !slices.Contains(c.own, path) {
+				t.Errorf("%s.Config.%s is not set from the configuration", name, path)
+			}
+		}
+	}
+}
