@@ -305,7 +305,21 @@ func (d *desk) deliver(c *kernel.Ctx, k *call, result Result, lease *kernel.Leas
 	for _, a := range askers[1:] {
 		d.share(c, a, result)
 	}
-	askers[0].question.Answer(result, lease)
+	if !askers[0].question.Answer(result, lease) && k.key == nil {
+		d.missed(c, k, askers[0], result)
+	}
+}
+
+// missed is a result whose caller went while it was on its way: it is kept as an
+// orphan's would be.
+func (d *desk) missed(c *kernel.Ctx, k *call, gone asker, result Result) {
+	if gone.endsOnClose || k.cap.Tool.ReadOnly() {
+		return
+	}
+	if lease, err := c.Account().Acquire(int64(len(result.Raw))); err == nil {
+		k.until = c.Now().Add(d.limits.OrphanWindow)
+		d.keepForOrphan(c, k, result, lease)
+	}
 }
 
 // share answers one more caller with bytes of its own.

@@ -2,11 +2,13 @@ package capability
 
 import (
 	"context"
+	stdjson "encoding/json"
 	"encoding/json/jsontext"
 	"encoding/json/v2"
 	"errors"
 	"fmt"
 	"runtime"
+	"strconv"
 	"strings"
 
 	"github.com/kaptinlin/jsonschema"
@@ -62,9 +64,12 @@ func CompileSchema(raw []byte) (s *Schema) {
 		s.unchecked = "the schema is not sound JSON: " + oneLine(err.Error())
 		return s
 	}
+	if s.unchecked = oddity(s.document); s.unchecked != "" {
+		return s
+	}
 	compiled, err := newCompiler().Compile(withoutContent(raw, s.document))
 	switch {
-	case errors.Is(err, jsonschema.ErrReferenceResolution):
+	case errors.Is(err, jsonschema.ErrReferenceResolution) && refersOutside(s.document):
 		s.refused = "its input schema refers to something that is not part of it, which is never fetched; the tool's author must write it into the schema"
 	case err != nil:
 		s.unchecked = "the schema does not compile: " + oneLine(err.Error())
@@ -104,8 +109,8 @@ func (s *Schema) Check(ctx context.Context, args []byte) (unchecked string, err 
 	case <-ctx.Done():
 		return "", context.Cause(ctx)
 	}
-	var value any
-	if err := json.Unmarshal(args, &value, jsontext.AllowInvalidUTF8(true)); err != nil {
+	value, err := decodeArguments(args)
+	if err != nil {
 		return "", &ArgumentError{"arguments are not sound JSON: " + oneLine(err.Error())}
 	}
 	switch {
@@ -116,26 +121,53 @@ func (s *Schema) Check(ctx context.Context, args []byte) (unchecked string, err 
 	case !withinBudget(s.document, value, maxSteps):
 		return "checking these arguments against the schema would take too long", nil
 	}
-	return "", s.validate(args)
+	return "", s.validate(value)
 }
 
-// validate runs the validator. A panic of it is about these arguments.
-func (s *Schema) validate(args []byte) (err error) {
+// validate runs the validator on the decoded arguments: its own decoder would
+// refuse a lone surrogate. A panic of it is about these arguments.
+func (s *Schema) validate(value map[string]any) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = &ArgumentError{"the arguments could not be checked against the tool's input schema"}
 		}
 	}()
-	result := s.compiled.ValidateJSON(args)
+	result := s.compiled.ValidateMap(value)
 	if result.IsValid() {
 		return nil
 	}
-	list := failures(result)
+	list := failures(result, value)
 	if more := len(list) - maxListed; more > 0 {
 		list = append(list[:maxListed:maxListed], fmt.Sprintf("and %d more", more))
 	}
 	return &ArgumentError{"the arguments do not fit the tool's input schema: " + strings.Join(list, "; ")}
 }
+
+// decodeArguments decodes once and strictly: no member may stand twice, because
+// the server might read the other one. Numbers keep their digits. Bytes that are
+// no UTF-8 and lone surrogates, which agents do send, do no harm to the judgement.
+func decodeArguments(args []byte) (map[string]any, error) {
+	var value map[string]any
+	err := json.Unmarshal(args, &value, jsontext.AllowInvalidUTF8(true), json.WithUnmarshalers(keepDigits))
+	return value, err
+}
+
+// keepDigits decodes a number as its literal. One that no float can hold, such as
+// 1e999999, is refused: it costs those who compute with it too much.
+var keepDigits = json.UnmarshalFromFunc(func(d *jsontext.Decoder, v *any) error {
+	if d.PeekKind() != '0' {
+		return errors.ErrUnsupported
+	}
+	raw, err := d.ReadValue()
+	if err != nil {
+		return err
+	}
+	if _, err := strconv.ParseFloat(string(raw), 64); err != nil {
+		return errors.New("a number is out of range")
+	}
+	*v = stdjson.Number(raw)
+	return nil
+})
 
 // kindOf names what stands in place of an object.
 func kindOf(raw []byte) string {

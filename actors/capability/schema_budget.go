@@ -1,7 +1,6 @@
 package capability
 
 import (
-	"encoding/json/v2"
 	"reflect"
 	"strconv"
 	"strings"
@@ -38,6 +37,9 @@ var (
 	schemaList = []string{"allOf", "anyOf", "oneOf", "prefixItems", "items"}
 	schemaMap  = []string{"properties", "patternProperties", "dependentSchemas", "dependencies", "$defs", "definitions"}
 )
+
+// references are the keywords that name another schema.
+var references = []string{"$ref", "$dynamicRef", "$recursiveRef"}
 
 // children calls f for each subschema that stands directly in the schema.
 func children(schema map[string]any, f func(any)) {
@@ -102,7 +104,7 @@ func (b *budget) walk(schema, value any, depth int) bool {
 	if !b.spend(1+len(b.active)/8) || !b.own(m, value) {
 		return false
 	}
-	for _, k := range []string{"$ref", "$dynamicRef", "$recursiveRef"} {
+	for _, k := range references {
 		if ref, ok := m[k].(string); ok && !b.walk(b.resolve(ref), value, depth) {
 			return false
 		}
@@ -256,37 +258,4 @@ func (b *budget) bySuffix(base string) any {
 		}
 	}
 	return nil
-}
-
-// withoutContent is the schema without contentEncoding, contentMediaType and
-// contentSchema, which the standard makes annotations and the validator asserts.
-// A schema without them is returned as it is.
-func withoutContent(raw []byte, document any) []byte {
-	if !strings.Contains(string(raw), `"content`) {
-		return raw
-	}
-	changed := false
-	var strip func(x any, depth int)
-	strip = func(x any, depth int) {
-		m, ok := x.(map[string]any)
-		if !ok || depth > maxSchemaDepth {
-			return
-		}
-		for _, k := range []string{"contentEncoding", "contentMediaType", "contentSchema"} {
-			if _, ok := m[k]; ok {
-				delete(m, k)
-				changed = true
-			}
-		}
-		children(m, func(x any) { strip(x, depth+1) })
-	}
-	strip(document, 0)
-	if !changed {
-		return raw
-	}
-	out, err := json.Marshal(document)
-	if err != nil {
-		return raw
-	}
-	return out
 }
