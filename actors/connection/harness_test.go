@@ -263,6 +263,7 @@ func (c *peer) closed(want int) {
 	if _, err := io.Copy(io.Discard, c.in); err != nil {
 		c.t.Fatalf("after the close: %v", err)
 	}
+	_ = c.conn.Close()
 }
 
 // ping makes sure that everything sent before was dispatched: nobody knows the method, so the connection answers itself.

@@ -184,6 +184,7 @@ func (l *ledger) close() (sessions []kernel.Ref, asks []*ask) {
 		sessions = append(sessions, ref.Current())
 	}
 	for _, a := range l.asks {
+		a.lease.Release()
 		asks = append(asks, a)
 	}
 	for _, r := range l.requests {
