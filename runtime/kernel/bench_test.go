@@ -2,13 +2,10 @@ package kernel_test
 
 import (
 	"context"
-	"io"
-	"log/slog"
 	"testing"
 	"time"
 
 	"github.com/acpod/acpod/runtime/kernel"
-	"github.com/asynkron/protoactor-go/actor"
 )
 
 // counter tells when it has received n messages.
@@ -46,12 +43,6 @@ func benchRoot(b *testing.B, beh kernel.Behavior) kernel.Ref {
 	return r
 }
 
-func quietSystem() *actor.ActorSystem {
-	return actor.NewActorSystem(actor.WithDeadLetterThrottleCount(0), actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
-		return slog.New(slog.NewTextHandler(io.Discard, nil))
-	}))
-}
-
 // The same work three ways: told to an actor of ours, sent to one of the engine's with its stock mailbox, put into a channel.
 
 func tellOurs(b *testing.B, n int) time.Duration {
@@ -63,27 +54,6 @@ func tellOurs(b *testing.B, n int) time.Duration {
 	}
 	<-c.done
 	return time.Since(t0)
-}
-
-func tellStock(n int) time.Duration {
-	done := make(chan struct{})
-	s := quietSystem()
-	left := n
-	pid := s.Root.Spawn(actor.PropsFromFunc(func(c actor.Context) {
-		if _, ok := c.Message().(string); ok {
-			if left--; left == 0 {
-				close(done)
-			}
-		}
-	}))
-	t0 := time.Now()
-	for range n {
-		s.Root.Send(pid, benchMsg)
-	}
-	<-done
-	d := time.Since(t0)
-	s.Root.Stop(pid)
-	return d
 }
 
 func tellChannel(n int) time.Duration {
@@ -131,24 +101,6 @@ func wakeOurs(b *testing.B, n int) time.Duration {
 type receive func(*kernel.Ctx, kernel.Msg) error
 
 func (f receive) Receive(c *kernel.Ctx, m kernel.Msg) error { return f(c, m) }
-
-func wakeStock(n int) time.Duration {
-	back := make(chan struct{})
-	s := quietSystem()
-	pid := s.Root.Spawn(actor.PropsFromFunc(func(c actor.Context) {
-		if _, ok := c.Message().(string); ok {
-			back <- struct{}{}
-		}
-	}))
-	t0 := time.Now()
-	for range n {
-		s.Root.Send(pid, benchMsg)
-		<-back
-	}
-	d := time.Since(t0)
-	s.Root.Stop(pid)
-	return d
-}
 
 func wakeChannel(n int) time.Duration {
 	ch, back := make(chan any), make(chan struct{})

@@ -374,7 +374,9 @@ func TestAnOrderedParentStopsOneChildAfterTheOther(t *testing.T) {
 	if _, err := k.Root(spec("root", spec("a", spec("a1"), spec("a2")), spec("b"), spec("c", spec("c1")))); err != nil {
 		t.Fatal(err)
 	}
-	kerneltest.Eventually(t, "the tree stands", func() bool { return len(k.Tree().Children) == 3 && len(k.Tree().Children[0].Children) == 2 && len(k.Tree().Children[2].Children) == 1 })
+	kerneltest.Eventually(t, "the tree stands", func() bool {
+		return len(k.Tree().Children) == 3 && len(k.Tree().Children[0].Children) == 2 && len(k.Tree().Children[2].Children) == 1
+	})
 	if r := k.Shutdown(within(t)); !r.Empty() {
 		t.Fatal(r)
 	}
