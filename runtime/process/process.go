@@ -148,6 +148,7 @@ func (p *Process) climb(since time.Time, reason string) {
 	}
 	report.Alive = p.remains()
 	if !report.Alive {
+		reap(p.group.PGID) // what died since the last look
 		p.spec.Guardian.Remove(p.group)
 	}
 	p.stdout.finish()

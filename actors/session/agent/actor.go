@@ -9,12 +9,9 @@ import (
 	"github.com/acpod/acpod/runtime/kernel"
 )
 
-// ScopeStdin is counted, in Node.Refused and in an Overloaded error, when the agent reads more slowly than it is
-// written to.
-const ScopeStdin = "agent_stdin"
-
-// The scopes under which the actor counts what it skips; they show in Node.Refused.
+// The scopes under which the actor counts what it skips or drops; they show in Node.Refused.
 const (
+	ScopeStdin     = "agent_stdin"      // a notification or answer for which there was no room
 	ScopeJunk      = "junk_line"        // a line that is no JSON-RPC
 	ScopeLong      = "long_line"        // a line over Config.LineBytes
 	ScopeUnknown   = "unknown_response" // an answer to nothing that is open: late, double or invented
@@ -30,7 +27,7 @@ func Spec(cfg Config, owner kernel.Ref, name string) kernel.Spec {
 	return kernel.Spec{
 		Name: name, Kind: "agent", Restart: kernel.Temporary,
 		New:   func() kernel.Behavior { return &actor{cfg: cfg, owner: owner} },
-		Grace: cfg.process().Longest() + 2*time.Second, // the ladder runs in a goroutine of the actor
+		Grace: cfg.process(0).Longest() + 2*time.Second, // the ladder runs in a goroutine of the actor
 	}
 }
 

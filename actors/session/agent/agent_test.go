@@ -364,6 +364,20 @@ func TestEarlyEndsSayWhy(t *testing.T) {
 	}
 }
 
+func TestAnAgentThatPrintsItsEnvironmentShowsNoSecret(t *testing.T) {
+	b := launch(t, "print-env", func(c *Config) {
+		c.Env = append(c.Env, "OPENAB_SESSION_TOKEN=abcdef0123", "SOME_API_KEY=sk-456789", "SHORT_KEY=1", "OTHER=visible")
+		c.Secrets = []string{"visible"}
+	})
+	shown := b.ended().Error() + b.log.String()
+	if strings.Contains(shown, "abcdef0123") || strings.Contains(shown, "sk-456789") || strings.Contains(shown, "visible") {
+		t.Errorf("shown: %s", shown)
+	}
+	if !strings.Contains(shown, "OPENAB_SESSION_TOKEN=[masked]") || !strings.Contains(shown, "SHORT_KEY=1") {
+		t.Errorf("not shown: %s", shown)
+	}
+}
+
 func TestACrashAfterTheHandshakeIsAnExit(t *testing.T) {
 	b := launch(t, "crash-after", nil)
 	b.ready()
@@ -486,7 +500,7 @@ func TestAnAgentThatDoesNotReadIsStopped(t *testing.T) {
 }
 
 func TestTheQueueOfStdinRefuses(t *testing.T) {
-	b := launch(t, "good", func(c *Config) { c.StdinTimeout, c.StopGrace = time.Hour, 200*time.Millisecond })
+	b := launchIn(t, kernel.Options{}, 16<<20, "good", func(c *Config) { c.StdinTimeout, c.StopGrace = time.Hour, 200*time.Millisecond })
 	b.ready()
 	b.do("deaf", "")
 	big := strconv.Quote(strings.Repeat("x", 6<<20))
@@ -494,7 +508,7 @@ func TestTheQueueOfStdinRefuses(t *testing.T) {
 	b.ask("echo", big)
 	_, a := b.answer(b.ask("echo", big))
 	var full *kernel.Overloaded
-	if !errors.As(a.Err, &full) || full.Scope != ScopeStdin || full.Used <= 0 {
+	if !errors.As(a.Err, &full) || full.Scope != "session_bytes" || full.Used < 12<<20 {
 		t.Errorf("the answer is %+v", a)
 	}
 	b.tell(Notify{Method: "x", Params: []byte(big)})

@@ -2,6 +2,8 @@ package agent
 
 import (
 	"log/slog"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/acpod/acpod/runtime/process"
@@ -28,19 +30,33 @@ type Config struct {
 	StopGrace    time.Duration // each of the two waits of a stop: for the end of stdin, and for TERM
 	StdinTimeout time.Duration // how long the process may read nothing while something waits for it
 
-	Secrets  []string          // replaced wherever stderr is shown: the session's token
+	Secrets  []string          // replaced wherever stderr is shown, besides what the names in Env say is secret
 	Version  string            // of this pod, told to the agent as clientInfo.version; empty = "dev"
 	Guardian *process.Guardian // nil = none
 	Log      *slog.Logger      // stderr lines, and what was skipped; nil = the actor's own logger
 }
 
-// process is the child's side of it.
-func (c Config) process() process.Spec {
+// process is the child's side of it; stdin bounds what may wait for it, in bytes, 0 = the default.
+func (c Config) process(stdin int64) process.Spec {
 	return process.Spec{
 		Argv: c.Command, Dir: c.Dir, Env: c.Env,
-		EOFGrace: c.StopGrace, TermGrace: c.StopGrace, StdinTimeout: c.StdinTimeout,
-		Log: c.Log, Secrets: c.Secrets, Guardian: c.Guardian,
+		EOFGrace: c.StopGrace, TermGrace: c.StopGrace, StdinBytes: stdin, StdinTimeout: c.StdinTimeout,
+		Log: c.Log, Secrets: append(secretsOf(c.Env), c.Secrets...), Guardian: c.Guardian,
 	}
+}
+
+// secretsOf guesses which values of an environment no log may show: agents do print their environment when they fail.
+func secretsOf(environ []string) []string {
+	var secrets []string
+	for _, entry := range environ {
+		name, value, _ := strings.Cut(entry, "=")
+		name = strings.ToUpper(name)
+		secret := slices.ContainsFunc([]string{"TOKEN", "SECRET", "PASSWORD", "KEY", "CREDENTIAL"}, func(word string) bool { return strings.Contains(name, word) })
+		if secret && len(value) >= 8 { // a shorter one would be found in any text
+			secrets = append(secrets, value)
+		}
+	}
+	return secrets
 }
 
 func (c Config) withDefaults() Config {

@@ -54,6 +54,9 @@ func play(role string) int {
 		fmt.Fprintln(os.Stderr, "waiting for \x1b[31mthe cloud\x1b[0m")
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		return 0
+	case "print-env":
+		fmt.Fprintln(os.Stderr, os.Environ())
+		return 4
 	case "crash-before":
 		fmt.Fprintln(os.Stderr, "first\ncannot find <b>the key</b>\x1b[31m")
 		return 4

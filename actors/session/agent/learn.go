@@ -24,7 +24,7 @@ func Learn(ctx context.Context, cfg Config) (*Info, error) {
 		}
 		return e
 	}
-	proc, err := process.Start(cfg.process())
+	proc, err := process.Start(cfg.process(0))
 	if err != nil {
 		return nil, fail(nil, err)
 	}

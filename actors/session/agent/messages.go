@@ -8,14 +8,14 @@ import (
 
 // Request asks the agent; sent by the owner with c.Request, after Ready. The answer is Reply with its lease, or an
 // error: *jsonrpc.Error (the agent's own, as it came; over 64 KiB without its data), *LineTooLong (its response was
-// over Config.LineBytes), *kernel.Overloaded (no room in the account or in the queue of stdin), ErrNotReady,
+// over Config.LineBytes), *kernel.Overloaded (no room in the account, which also bounds what waits for stdin), ErrNotReady,
 // *Exited or *StartError (the process ended), or the cause with which the owner stopped the actor.
 // A cancel of the ticket only forgets the request: its response is dropped when it comes. To tell the agent,
 // send a Notify.
 type Request struct {
 	Method string
 	Params []byte        // raw JSON; nil = no member params
-	Held   *kernel.Lease // pays for Params until they are written; nil = the account pays
+	Held   *kernel.Lease // pays for Params until they are written; nil = the account of the agent does, from its turn on
 }
 
 // Reply is the answer of a Request: the raw result, a range of the agent's line. The lease of the answer pays for
@@ -23,7 +23,7 @@ type Request struct {
 type Reply struct{ Result []byte }
 
 // Notify sends a notification to the agent: session/cancel, $/cancel_request. A short one has a reserve of its own
-// where the account is full; it is dropped and counted when the queue of stdin is full.
+// where the account is full; what finds no room is dropped and counted.
 type Notify struct {
 	Method string
 	Params []byte
@@ -38,15 +38,6 @@ type Respond struct {
 	Err    *jsonrpc.Error
 	Held   *kernel.Lease
 }
-
-// Size is what the mailbox charges when the message brings no lease.
-func (m Request) Size() int { return len(m.Method) + len(m.Params) }
-
-// Size is what the mailbox charges when the message brings no lease.
-func (m Notify) Size() int { return len(m.Method) + len(m.Params) }
-
-// Size is what the mailbox charges when the message brings no lease.
-func (m Respond) Size() int { return len(m.ID.Raw()) + len(m.Result) }
 
 // Lease implements kernel.Leased.
 func (m Request) Lease() *kernel.Lease { return m.Held }

@@ -99,13 +99,6 @@ func (p *pending) end(cause error) {
 	}
 }
 
-// waiting tells how many requests the owner waits for.
-func (p *pending) waiting() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return len(p.open) - p.forgotten
-}
-
 // call enters a request of the agent. An error is the answer that it gets instead.
 func (p *pending) call(id jsonrpc.ID) *jsonrpc.Error {
 	p.mu.Lock()

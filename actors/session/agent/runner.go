@@ -86,10 +86,13 @@ func (r *runner) spawn(ctx context.Context) (*process.Process, error) {
 	defer close(r.running)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.released || ctx.Err() != nil {
+	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	proc, err := process.Start(r.cfg.process())
+	if r.released {
+		return nil, kernel.ErrStopped
+	}
+	proc, err := process.Start(r.cfg.process(r.account.Limit()))
 	if err != nil {
 		return nil, &StartError{Command: r.command(), Err: err}
 	}
@@ -199,7 +202,7 @@ func (r *runner) send(frame []byte, held *kernel.Lease) error {
 	}
 	release()
 	if full, ok := errors.AsType[*process.StdinFull](err); ok {
-		return &kernel.Overloaded{Scope: ScopeStdin, Limit: full.Limit, Used: full.Used, Size: full.Size, RetryAfter: time.Second}
+		return &kernel.Overloaded{Scope: r.account.Scope(), Limit: full.Limit, Used: full.Used, Size: full.Size, RetryAfter: time.Second}
 	}
 	return err
 }
