@@ -22,7 +22,7 @@ type Limits struct {
 	Pages       int           // of one tools/list, 100
 	Calls       int           // in flight, 64: what a client of generation C grants at least
 	Connect     time.Duration // mcp/connect, each request of the handshake and each page, 30 s
-	Disconnect  time.Duration // wait for the answer of mcp/disconnect, 5 s
+	Disconnect  time.Duration // wait for the answer of mcp/disconnect, 4 s: within the kernel's 5 s for a release
 }
 
 func (l Limits) withDefaults() Limits {
@@ -41,7 +41,7 @@ func (l Limits) withDefaults() Limits {
 	number(&l.Pages, 100)
 	number(&l.Calls, 64)
 	duration(&l.Connect, 30*time.Second)
-	duration(&l.Disconnect, 5*time.Second)
+	duration(&l.Disconnect, 4*time.Second)
 	return l
 }
 
