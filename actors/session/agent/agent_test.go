@@ -417,7 +417,7 @@ func TestACrashInTheMiddleOfAPromptAnswersAllAfterTheLastWords(t *testing.T) {
 	if _, ok := errors.AsType[*Exited](b.ended()); !ok || runs(r.PID) {
 		t.Errorf("it ended with %v", b.agent.Cause())
 	}
-	if exit.Ref != b.agent || exit.Cause != b.agent.Cause() || !exit.Next.IsZero() {
+	if exit.Ref != b.agent || !errors.Is(exit.Cause, b.agent.Cause()) || !exit.Next.IsZero() {
 		t.Errorf("the parent got %+v", exit)
 	}
 }
