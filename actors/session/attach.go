@@ -57,7 +57,7 @@ func (x *session) opened(result []byte) {
 		return nil
 	}})
 	x.out.held, x.out.frames = false, keptFrames
-	x.flush()
+	x.out.flush()
 }
 
 // failOpening answers the opening request with an error and ends the session: for good when it was new.
@@ -169,7 +169,6 @@ func (x *session) onAttach(m attach) {
 		return nil
 	}})
 	x.out.attach(m.client)
-	x.flush()
 	x.askAgain()
 	x.credits(x.turn.phase == ending)
 	x.armTTL()
@@ -219,8 +218,7 @@ func (x *session) lose(client Client) {
 	x.owned.Moot()
 	x.client = nil
 	x.since = x.c.Now()
-	x.endTunnels(client, tunnel.ErrGone)
-	x.recall(false)
+	x.recall(false) // the tunnels see by themselves that the socket is gone
 	x.out.detach()
 	if r := x.prompt.asker; r != nil {
 		x.prompt.asker = nil

@@ -186,8 +186,7 @@ const methodAgent = "_acpod/agent" // {sessionId, agent}
 
 func (x *session) tellFresh() {
 	if x.client != nil {
-		x.notify(methodAgent, []byte(`,"agent":"fresh"}`))
-		x.fresh = false
+		x.notify(methodAgent, []byte(`,"agent":"fresh"}`)) // and again by the next resume: this may not arrive
 	}
 }
 
@@ -305,6 +304,17 @@ func (i *incarnation) Start(c *kernel.Ctx) error {
 		return starter.Start(c)
 	}
 	return nil
+}
+
+// leave asks an agent to end, after all that it was told before.
+type leave struct{}
+
+// Receive implements kernel.Behavior.
+func (i *incarnation) Receive(c *kernel.Ctx, m kernel.Msg) error {
+	if _, ok := m.(leave); ok {
+		return errStopAgent
+	}
+	return i.Behavior.Receive(c, m)
 }
 
 // Stop implements kernel.Stopper.

@@ -20,9 +20,10 @@ const (
 type weight uint8
 
 const (
-	plain    weight = iota
-	terminal        // the end of a tool call: dropped when nothing plain is left
-	pinned          // the end of a turn, an answer, a question: never dropped
+	fleeting weight = iota // news of the pod's own that the next client is told anyhow: neither kept nor counted
+	plain
+	terminal // the end of a tool call: dropped when nothing plain is left
+	pinned   // the end of a turn, an answer, a question: never dropped
 )
 
 // item is one thing that a session says to its client, in its place.
@@ -154,7 +155,7 @@ func (o *outbox) detach() {
 	o.client = nil
 	back := make([]*item, 0, len(o.flight)+len(o.queue))
 	for _, it := range o.flight {
-		if it.state.Load() != stopped {
+		if it.state.Load() != stopped || it.weight == fleeting {
 			continue // it left, or is being written just now
 		}
 		lease, err := o.account.Acquire(it.size)
@@ -173,6 +174,9 @@ func (o *outbox) detach() {
 			_ = it.act() // it is still owed to that client; one that is gone takes it too
 		case it.act != nil:
 			it.forget()
+		case it.weight == fleeting:
+			o.bytes -= it.size
+			o.miss(it)
 		default:
 			it.credit.Done()
 			back = append(back, it)
@@ -206,7 +210,7 @@ func (o *outbox) bound() {
 }
 
 func (o *outbox) oldest() int {
-	for w := plain; w < pinned; w++ {
+	for w := fleeting; w < pinned; w++ {
 		for i, it := range o.queue {
 			if it.weight == w && it.act == nil {
 				return i
@@ -219,8 +223,10 @@ func (o *outbox) oldest() int {
 func (o *outbox) miss(it *item) {
 	it.lease.Release()
 	it.credit.Done()
-	o.missed++
-	o.missedBytes += it.size
+	if it.weight != fleeting {
+		o.missed++
+		o.missedBytes += it.size
+	}
 }
 
 func (it *item) forget() {

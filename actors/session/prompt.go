@@ -158,12 +158,16 @@ func (x *session) advance(e event, r reply) {
 
 // cancelAgent tells the agent, and all that it started, that the turn is over.
 func (x *session) cancelAgent() {
-	n := acp.SessionCancel(x.conv.id)
-	_ = x.c.Tell(x.conv.ref, agent.Notify{Method: n.Method, Params: n.Params}) // an agent that cannot take it is stopped when cancel_timeout is over
+	x.sendCancel()
 	x.credits(true)
 	x.endCalls(capability.EndCancel)
 	x.settleAsks()
 	x.prompt.late = x.c.After(x.s.cfg.CancelTimeout, overdue{})
+}
+
+func (x *session) sendCancel() {
+	n := acp.SessionCancel(x.conv.id)
+	_ = x.c.Tell(x.conv.ref, agent.Notify{Method: n.Method, Params: n.Params}) // an agent that cannot take it is stopped when cancel_timeout is over
 }
 
 func (x *session) endCalls(why capability.EndReason) {

@@ -78,7 +78,8 @@ type session struct {
 	token     token
 	servers   []*served
 	declared  []string // every name that the client declared, for the desk
-	tunnelled int      // tunnels opened, for their names
+	tunnels   map[kernel.Ref]underway
+	tunnelled int // tunnels opened, for their names
 	facade    facadeReport
 
 	conv     conversation
@@ -88,7 +89,9 @@ type session struct {
 	asks     []*ask
 	tools    toolCalls
 	over     bool // this generation has ended itself
+	parting  bool // … and waits for its agent, which reads its last words
 	ttl      func()
+	retry    func()
 	since    time.Time // end of the last turn, or the last client's going
 	idleFor  time.Time // end of the last turn, or the opening
 }
@@ -159,6 +162,7 @@ func (x *session) Start(c *kernel.Ctx) error {
 			return kernel.ErrDone
 		}
 	}
+	x.tunnels = make(map[kernel.Ref]underway)
 	x.view = new(atomic.Pointer[capability.View])
 	cfg := x.s.cfg.Desk
 	cfg.Tag, cfg.View = acp.SessionTag(x.id), x.view
@@ -178,6 +182,10 @@ func (x *session) Start(c *kernel.Ctx) error {
 // Receive implements kernel.Behavior.
 func (x *session) Receive(c *kernel.Ctx, m kernel.Msg) error {
 	x.c = c
+	if x.over {
+		x.afterwards(m)
+		return x.verdict()
+	}
 	switch m := m.(type) {
 	case agent.Update:
 		x.onUpdate(m)
@@ -215,7 +223,8 @@ func (x *session) Receive(c *kernel.Ctx, m kernel.Msg) error {
 	case suspend:
 		x.onSuspend()
 	case flush:
-		x.flush()
+		x.retry = nil
+		x.out.flush()
 	case ttlPassed:
 		x.ttl = nil
 		x.end(endSuspended, errors.New("nobody was attached for agent.session_ttl"))
@@ -229,14 +238,40 @@ func (x *session) Receive(c *kernel.Ctx, m kernel.Msg) error {
 		x.onAskOverdue(m.ask)
 	}
 	x.publish()
+	x.retryLater()
 	return x.verdict()
 }
 
 func (x *session) verdict() error {
-	if x.over {
+	if x.over && !x.parting {
 		return kernel.ErrDone
 	}
 	return nil
+}
+
+// afterwards is what a session still does once it has ended and only its agent has not.
+func (x *session) afterwards(m kernel.Msg) {
+	switch m := m.(type) {
+	case kernel.Exited:
+		if m.Ref == x.conv.ref {
+			x.parting = false
+		}
+	case Prompt:
+		m.Held.Release()
+		m.Client.Respond("", m.Req, nil, nil, acp.UnknownSession(x.id))
+	case Close:
+		m.Client.Respond("", m.Req, nil, nil, acp.UnknownSession(x.id))
+	case agent.Update:
+		m.Held.Release()
+		m.Credit.Done()
+	case kernel.Answer:
+		m.Lease.Release()
+	case kernel.Leased:
+		m.Lease().Release()
+	}
+	if q := x.c.Question(); q != nil {
+		q.Fail(kernel.ErrStopped)
+	}
 }
 
 // Stop implements kernel.Stopper: before any process is stopped, the token is.
@@ -255,9 +290,12 @@ func (x *session) end(how end, why error) {
 	x.over = true
 	x.life.ending.Store(uint32(how))
 	x.revoke()
-	x.advance(evEnd, reply{})
-	x.settleAsks()
+	x.cutTurn()
 	x.out.flush()
+	for _, one := range x.servers {
+		x.endTunnel(one, kernel.ErrStopped)
+	}
+	x.part()
 	if client := x.client; client != nil {
 		x.disown(why)
 		if how == endSuspended && x.life.opened.Load() {
@@ -265,6 +303,29 @@ func (x *session) end(how end, why error) {
 		}
 	}
 	x.c.Log().Info("session ends", "session", acp.SessionTag(x.id), "why", why.Error())
+}
+
+// cutTurn ends the turn that runs as a cancel does, and answers what the agent asked.
+func (x *session) cutTurn() {
+	if x.turn.phase == running {
+		x.sendCancel()
+	}
+	x.advance(evEnd, reply{})
+	x.settleAsks()
+}
+
+// part lets the agent read what it was told last, before its stdin is closed.
+func (x *session) part() {
+	if x.conv.timeout != nil {
+		x.conv.timeout()
+	}
+	switch x.conv.phase {
+	case starting, newing, alive:
+		x.parting = x.c.Tell(x.conv.ref, leave{}) == nil
+		x.credits(true)
+	case stopping:
+		x.parting = true
+	}
 }
 
 // methodSuspended tells a client, which loses the session by it, that a resume brings it back.
@@ -302,8 +363,8 @@ func (x *session) onClose(m Close) {
 		m.Client.Respond("", m.Req, nil, nil, acp.UnknownSession(x.id))
 		return
 	}
-	x.advance(evEnd, reply{})
-	x.settleAsks()
+	x.revoke()
+	x.cutTurn()
 	m.Client.Respond(x.id, m.Req, []byte("{}"), nil, nil)
 	x.end(endClosed, errors.New("the client closed it"))
 }
@@ -375,11 +436,14 @@ func (x *session) answer(r *request, result []byte, lease *kernel.Lease, bad *js
 	x.out.push(&item{weight: pinned, answer: true, act: give})
 }
 
-func (x *session) flush() {
-	if !x.out.flush() {
-		x.c.After(100*time.Millisecond, flush{}) // a stream that is full of others' frames tells nobody when it has room
+// retryLater looks again at a stream that is full, also when nothing of ours is in it, so that nobody tells us when it has room.
+func (x *session) retryLater() {
+	if x.retry == nil && x.out.blocked.Load() {
+		x.retry = x.c.After(retryEvery, flush{})
 	}
 }
+
+const retryEvery = 100 * time.Millisecond
 
 // isOwner tells whether a message of that client counts: it owns the session, or it was the last to own it and is gone, so
 // that the message was sent while it did.

@@ -2,6 +2,7 @@ package session
 
 import (
 	"bytes"
+	"context"
 	"encoding/json/jsontext"
 	"fmt"
 	"slices"
@@ -18,6 +19,13 @@ type served struct {
 	tunnel *tunnel.Tunnel // nil when none was opened
 	ref    kernel.Ref     // of its generation; zero once it has ended for good
 	client Client         // that carries it
+}
+
+// underway is a tunnel from its spawning to its end, whether its server is still declared or not. What it listed is paid for by
+// the session's account: when both end at once, the desk may never have heard of it.
+type underway struct {
+	tunnel *tunnel.Tunnel
+	owed   *kernel.Obligation
 }
 
 // live tells whether its tunnel may still serve.
@@ -114,16 +122,18 @@ func (x *session) open1(one *served, client Client) {
 		return
 	}
 	one.tunnel, one.ref, one.client = t, ref, client
+	owed := x.c.Own("tools of "+ref.Name(), func(context.Context, error) { t.Tools().List.Release() })
+	x.tunnels[ref] = underway{tunnel: t, owed: owed}
 }
 
-// endTunnel stops a server's tunnel; its generation owes the mcp/disconnect. What it offered stays listed as detached.
+// endTunnel stops a server's tunnel; its generation owes the mcp/disconnect. What it offered stays listed as detached. The desk
+// hears of it from the tunnel, and lets go of it when it has ended.
 func (x *session) endTunnel(one *served, cause error) {
 	if !one.live() {
 		return
 	}
 	x.c.Stop(one.ref, cause)
 	one.ref = kernel.Ref{}
-	_ = x.desk.Signal(capability.Detach{Source: one.tunnel})
 }
 
 // endTunnels stops all that a connection carries for this session.
@@ -158,12 +168,20 @@ func (x *session) onTunnel(m tunnel.Changed) {
 
 // tunnelExited is the end of a tunnel's generation: after a crash of our own code another follows.
 func (x *session) tunnelExited(m kernel.Exited) {
+	t, ok := x.tunnels[m.Ref]
+	if !ok {
+		return
+	}
+	delete(x.tunnels, m.Ref)
+	if m.Next.IsZero() { // only now: nothing is listed by it any more
+		_ = x.desk.Signal(capability.Detach{Source: t.tunnel})
+		t.owed.Discharge()
+	} else {
+		x.tunnels[m.Next] = t
+	}
 	for _, one := range x.servers {
 		if one.ref == m.Ref && one.live() {
 			one.ref = m.Next
-			if m.Next.IsZero() {
-				_ = x.desk.Signal(capability.Detach{Source: one.tunnel})
-			}
 			x.serversChanged()
 			return
 		}

@@ -48,8 +48,10 @@ func methodFrame(method, id string, rest []byte) []byte {
 	return jsonrpc.AppendNotification(nil, method, params)
 }
 
-// notify says something of the pod's own in the session's stream.
-func (x *session) notify(method string, rest []byte) { x.push(methodFrame(method, x.id, rest), plain) }
+// notify says something of the pod's own in the session's stream, to the client that is there.
+func (x *session) notify(method string, rest []byte) {
+	x.push(methodFrame(method, x.id, rest), fleeting)
+}
 
 // push says one frame of the pod's own, which the session pays for.
 func (x *session) push(frame []byte, w weight) {
