@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"context"
+	"runtime"
 	"time"
 )
 
@@ -135,6 +136,14 @@ func (k *Kernel) pay(o *Obligation, cause error) {
 			k.advance(o.c)
 			k.unstick(o.c)
 		}()
-		o.release(ctx, cause)
+		o.run(ctx, cause)
 	})
+}
+
+// run has a frame of its own, with the obligation in it: by it the stack of an overdue release is found.
+//
+//go:noinline
+func (o *Obligation) run(ctx context.Context, cause error) {
+	o.release(ctx, cause)
+	runtime.KeepAlive(o)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"runtime"
 	"runtime/debug"
 	"strconv"
 	"sync"
@@ -87,6 +88,8 @@ func (c *cell) ignite() (stop func(), err error) {
 }
 
 // Receive is the engine's call: one turn.
+//
+//go:noinline
 func (c *cell) Receive(e actor.Context) {
 	switch e.Message().(type) {
 	case turnToken:
@@ -96,6 +99,7 @@ func (c *cell) Receive(e actor.Context) {
 	case *actor.Stopped:
 		c.k.turnsOver(c)
 	}
+	runtime.KeepAlive(c) // the stack of a stuck turn is found by the cell in this frame
 }
 
 // take handles the current message.

@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"context"
+	"runtime"
 	"time"
 )
 
@@ -32,11 +33,13 @@ func (k *Kernel) hookBegins(c *cell) bool {
 	return !c.life.abandoned
 }
 
-// runStop has a name of its own in the stack: a stuck hook is found by it.
+// runStop has a frame of its own, with the cell in it: by it the stack of a stuck hook is found.
 //
 //go:noinline
 func (c *cell) runStop(s Stopper) error {
-	return c.guard(func() error { s.Stop(&c.view, c.cause()); return nil })
+	err := c.guard(func() error { s.Stop(&c.view, c.cause()); return nil })
+	runtime.KeepAlive(c)
+	return err
 }
 
 func (k *Kernel) hookOver(c *cell) {
@@ -52,6 +55,15 @@ func (k *Kernel) hookOver(c *cell) {
 type goroutine struct {
 	name  string
 	since time.Time
+}
+
+// run has a frame of its own, as runStop has.
+//
+//go:noinline
+func (g *goroutine) run(c *cell, f func(context.Context) Msg) (m Msg, err error) {
+	err = c.guard(func() error { m = f(c.ctx); return nil })
+	runtime.KeepAlive(g)
+	return m, err
 }
 
 // own runs f on a goroutine of this generation.
@@ -71,14 +83,13 @@ func (c *cell) own(name string, f func(ctx context.Context) Msg) {
 	k.unlock()
 	k.scheduler.Go(c.slot.spec.Kind, func() {
 		returned := false
-		var m Msg
 		defer func() {
 			if !returned {
 				c.crash(ErrGoexit)
 			}
 			k.goroutineOver(c, g)
 		}()
-		err := c.guard(func() error { m = f(c.ctx); return nil })
+		m, err := g.run(c, f)
 		returned = true
 		if err != nil {
 			c.crash(err)

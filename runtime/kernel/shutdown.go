@@ -22,7 +22,7 @@ type Unstopped struct {
 	Cause      error         // why it was to stop
 	Age        time.Duration // since the kernel gave it up, or since it began to stop
 	What       string        // what runs: "turn", "stop hook", "goroutine NAME", "release NAME"
-	Stack      string        // of the stuck turn or hook, when it could be found
+	Stack      string        // of what runs, when it could be found
 }
 
 // Empty tells a clean shutdown.
@@ -79,24 +79,24 @@ func (k *Kernel) Unstopped() []Unstopped {
 		}
 		u := Unstopped{Path: c.path, Kind: c.slot.spec.Kind, Gen: c.gen, Cause: c.cause(), Age: now.Sub(l.since)}
 		add := func(what, stack string) { u.What, u.Stack = what, stack; left = append(left, u) }
-		find := func(frame string) string {
+		find := func(frame string, of any) string {
 			if stacks == nil {
 				stacks = allStacks()
 			}
-			return stackWith(stacks, fmt.Sprintf("%s(%p", frame, c))
+			return stackWith(stacks, fmt.Sprintf("%s(%p", frame, of))
 		}
 		if !l.over {
-			add("turn", find("(*cell).Receive"))
+			add("turn", find("(*cell).Receive", c))
 		}
 		if l.hook && !l.hookDone {
-			add("stop hook", find("(*cell).runStop"))
+			add("stop hook", find("(*cell).runStop", c))
 		}
 		for g := range l.goroutines {
-			add("goroutine "+g.name, "")
+			add("goroutine "+g.name, find("(*goroutine).run", g))
 		}
 		for o := l.book.first; o != nil; o = o.next {
 			if o.state == paying {
-				add("release "+o.name, "")
+				add("release "+o.name, find("(*Obligation).run", o))
 			}
 		}
 	}
