@@ -1,9 +1,18 @@
 package pod
 
 import (
+	"os"
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"github.com/acpod/acpod/runtime/process"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain lets the test binary be the guardian that a pod of this test starts.
+func TestMain(m *testing.M) {
+	if len(os.Args) == 2 && os.Args[1] == "guardian" {
+		os.Exit(process.RunGuardian(os.Stdin))
+	}
+	goleak.VerifyTestMain(m)
+}

@@ -128,7 +128,7 @@ func (l *life) compose() error {
 	supervisor := &place{}
 	l.gateway = connection.New(connectionConfig(cfg, version), supervisor.find, l.sessions.Learned())
 	l.inspector = inspect.New(inspect.Options{
-		Tree: l.kernel.Tree, AuthKey: cfg.Secrets.Debug, Version: version,
+		Tree: l.kernel.Tree, Counters: func() []inspect.Counter { return socketCounters(l.gateway.Stats()) }, AuthKey: cfg.Secrets.Debug, Version: version,
 		Figures: counts{worst: worstCase(cfg.Limits), calls: calls, tokens: l.sessions.Tokens().Live, agents: l.sessions.Agents}.figures,
 	})
 

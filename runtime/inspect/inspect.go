@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/acpod/acpod/runtime/kernel"
@@ -20,12 +19,22 @@ type Figure struct {
 	Value int64
 }
 
+// Counter is one number that only grows, counted by a part of the pod. Label is a word of the code such as "reason", empty for a
+// counter without one; Is is its value, from a closed set, never a name or anything that a peer chose.
+type Counter struct {
+	Name, Help string // Name as Prometheus wants it, with _total at its end
+	Label, Is  string
+	Value      int64
+}
+
 // Options of an inspector. Tree is needed, the rest may be zero.
 type Options struct {
 	// Tree takes a snapshot; it is called on the goroutine of each request and must not need a turn of any actor.
 	Tree func() kernel.Node
 	// Figures are the pod's own numbers for that snapshot.
 	Figures func(root kernel.Node) []Figure
+	// Counters are what parts of the pod have counted so far; nil = none. It is called once a scrape and must not block.
+	Counters func() []Counter
 	// AuthKey is the bearer token that everything but the page's files asks for; empty = none.
 	AuthKey string
 	// Version is a label of acpod_build_info.
@@ -50,6 +59,9 @@ func New(o Options) *Inspector {
 	if o.Figures == nil {
 		o.Figures = func(kernel.Node) []Figure { return nil }
 	}
+	if o.Counters == nil {
+		o.Counters = func() []Counter { return nil }
+	}
 	i := &Inspector{opts: o, key: sha256.Sum256([]byte(o.AuthKey)), events: newEvents()}
 	i.meters = newMeters(i)
 	return i
@@ -63,9 +75,6 @@ func (i *Inspector) Exited(e kernel.Exit) {
 
 // Close ends all streams of events, so that a server that serves them can shut down. Later ones end at once.
 func (i *Inspector) Close() { i.events.close() }
-
-// Registry is where further metrics of the process may be registered.
-func (i *Inspector) Registry() *prometheus.Registry { return i.meters.registry }
 
 // Handler serves everything.
 func (i *Inspector) Handler() http.Handler {

@@ -279,7 +279,10 @@ func TestSlowWatcherIsDroppedAndTheKernelNeverWaits(t *testing.T) {
 }
 
 func TestMetricsComeFromTheTreeWithBoundedLabels(t *testing.T) {
-	_, ref, h := house(t, Options{Version: "v1", Figures: func(kernel.Node) []Figure { return []Figure{{"tokens_live", 3}} }})
+	_, ref, h := house(t, Options{Version: "v1", Figures: func(kernel.Node) []Figure { return []Figure{{"tokens_live", 3}} },
+		Counters: func() []Counter {
+			return []Counter{{"acpod_things_total", "Things.", "", "", 5}, {"acpod_ends_total", "Ends.", "reason", "quiet", 7}, {"acpod_ends_total", "Ends.", "reason", "loud", 0}}
+		}})
 	ref.Stop(nil)
 	<-ref.Done()
 	var text string
@@ -287,7 +290,7 @@ func TestMetricsComeFromTheTreeWithBoundedLabels(t *testing.T) {
 		text = get(t, h, "/metrics").Body.String()
 		return strings.Contains(text, `acpod_exits_total{kind="conn",outcome="ended"} 1`)
 	})
-	for _, want := range []string{`acpod_build_info{go="go`, `version="v1"`, "acpod_pod_tokens_live 3", `acpod_actors{kind="`, `acpod_account_limit_bytes{scope="pod_bytes"}`, "go_goroutines", "process_resident_memory_bytes"} {
+	for _, want := range []string{`acpod_build_info{go="go`, `version="v1"`, "acpod_pod_tokens_live 3", "acpod_things_total 5", `acpod_ends_total{reason="quiet"} 7`, `acpod_ends_total{reason="loud"} 0`, `acpod_actors{kind="`, `acpod_account_limit_bytes{scope="pod_bytes"}`, "go_goroutines", "process_resident_memory_bytes"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%s is not in\n%s", want, text)
 		}

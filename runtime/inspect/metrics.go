@@ -105,6 +105,13 @@ func (t *treeCollector) Collect(out chan<- prometheus.Metric) {
 		}
 		out <- prometheus.MustNewConstMetric(at.desc, prometheus.GaugeValue, v, labels...)
 	}
+	for _, c := range t.i.opts.Counters() {
+		if c.Label == "" {
+			out <- prometheus.MustNewConstMetric(desc(c.Name, c.Help), prometheus.CounterValue, float64(c.Value))
+			continue
+		}
+		out <- prometheus.MustNewConstMetric(desc(c.Name, c.Help, c.Label), prometheus.CounterValue, float64(c.Value), c.Is)
+	}
 	for _, figure := range t.i.opts.Figures(root) {
 		out <- prometheus.MustNewConstMetric(desc("acpod_pod_"+figure.Name, "The pod as a whole; see /debug/tree."), prometheus.GaugeValue, float64(figure.Value))
 	}
