@@ -1,7 +1,9 @@
 package kernel
 
 import (
+	"cmp"
 	"errors"
+	"maps"
 	"slices"
 	"time"
 )
@@ -220,17 +222,16 @@ func (k *Kernel) sweep(c *cell) {
 
 // kidsInOrder lists the children that have not settled, in the order of their spawning.
 func (k *Kernel) kidsInOrder(c *cell) []*cell {
-	kids := make([]*cell, 0, len(c.life.kids))
-	for _, kid := range c.life.kids {
-		kids = append(kids, kid)
-	}
-	slices.SortFunc(kids, func(a, b *cell) int {
-		if a.slot.order != b.slot.order {
-			return compare(a.slot.order, b.slot.order)
-		}
-		return compare(a.gen, b.gen)
-	})
+	kids := slices.AppendSeq(make([]*cell, 0, len(c.life.kids)), maps.Values(c.life.kids))
+	sortBySpawn(kids)
 	return kids
+}
+
+// sortBySpawn needs no lock.
+func sortBySpawn(kids []*cell) {
+	slices.SortFunc(kids, func(a, b *cell) int {
+		return cmp.Or(compare(a.slot.order, b.slot.order), compare(a.gen, b.gen))
+	})
 }
 
 // exit is the moment at which a generation is over: its releases begin, and then all who care are told.

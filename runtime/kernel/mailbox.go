@@ -158,7 +158,7 @@ func (m *mailbox) answer(q *Question, a Answer) bool {
 		return true
 	}
 	q.free()
-	a.Lease.Release()
+	freeLeases(a)
 	return false
 }
 
@@ -220,7 +220,9 @@ func (m *mailbox) close(cause error) {
 	m.timers = nil
 	m.mu.Unlock()
 	for t := range timers {
-		t.stop()
+		if t.stop() {
+			freeLeases(t.msg)
+		} // else it is in the lane, or finds the mailbox closed
 	}
 	for i := range left {
 		m.drop(left[i], cause)

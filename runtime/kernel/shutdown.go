@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 )
@@ -91,7 +93,7 @@ func (k *Kernel) Unstopped() []Unstopped {
 		if l.hook && !l.hookDone {
 			add("stop hook", find("(*cell).runStop", c))
 		}
-		for g := range l.goroutines {
+		for _, g := range slices.SortedFunc(maps.Keys(l.goroutines), func(a, b *goroutine) int { return strings.Compare(a.name, b.name) }) {
 			add("goroutine "+g.name, find("(*goroutine).run", g))
 		}
 		for o := l.book.first; o != nil; o = o.next {

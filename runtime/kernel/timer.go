@@ -3,10 +3,13 @@ package kernel
 import "time"
 
 // timer is one After that has not been delivered.
-type timer struct{ stop func() bool }
+type timer struct {
+	msg  Msg
+	stop func() bool
+}
 
 func (c *cell) after(d time.Duration, msg Msg) (cancel func()) {
-	t := &timer{}
+	t := &timer{msg: msg}
 	m := c.mb
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -74,8 +74,9 @@ func (k *Kernel) node(c *cell) Node {
 	for o := l.book.first; o != nil; o = o.next {
 		n.Owes = append(n.Owes, Owed{o.name, o.since})
 	}
-	kids := append(k.kidsInOrder(c), l.left...)
+	kids := slices.AppendSeq(slices.Clone(l.left), maps.Values(l.kids))
 	k.mu.Unlock()
+	sortBySpawn(kids)
 	n.Queue, n.Doing = c.mb.stat()
 	n.Account = AccountStat{c.acct.Used(), c.acct.Limit(), c.acct.Scope()}
 	c.mu.Lock()
