@@ -14,6 +14,7 @@ type desk struct {
 	limits   DeskLimits
 	servers  map[string]*served
 	declared map[string]struct{}
+	dead     map[[32]byte]struct{} // tokens that were revoked: a call that was on its way must not be made
 	names    names
 	view     *View
 
@@ -28,7 +29,7 @@ type desk struct {
 func newDesk(cfg DeskConfig) *desk {
 	return &desk{
 		cfg: cfg, limits: cfg.Limits,
-		servers: map[string]*served{}, declared: map[string]struct{}{},
+		servers: map[string]*served{}, declared: map[string]struct{}{}, dead: map[[32]byte]struct{}{},
 		calls: map[uint64]*call{}, askers: map[*kernel.Question]*call{}, tickets: map[kernel.Ticket]*call{},
 		settling: map[uint64]*kernel.Question{},
 	}

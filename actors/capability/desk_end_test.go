@@ -55,6 +55,25 @@ func TestAnEndTouchesNoOtherTokenAndNoOtherRequest(t *testing.T) {
 	})
 }
 
+func TestACallThatArrivesAfterItsTokenWasRevokedIsNotMade(t *testing.T) {
+	run(t, DeskConfig{}, func(w *world) {
+		s := w.attach(shop("shop.buy"))
+		w.signal(EndCalls{Reason: EndToken, Token: w.caller.Token})
+		if e := w.call(Request{Name: "shop.buy"}).wait(); e.code() != Unknown {
+			t.Errorf("got %v", e.err)
+		}
+		w.reachedNobody(s)
+		who := w.caller
+		who.Token = sha256.Sum256([]byte("successor"))
+		c := w.callAs(who, Request{Name: "shop.buy"})
+		_, q := s.next(t)
+		w.answer(q, "ok")
+		if e := c.wait(); e.err != nil {
+			t.Error(e.err)
+		}
+	})
+}
+
 func TestACallThatWaitsForItsServerEndsAsNotSent(t *testing.T) {
 	run(t, DeskConfig{}, func(w *world) {
 		w.attach(newSource("shop", Connecting, nil))

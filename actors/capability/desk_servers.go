@@ -89,7 +89,7 @@ func (d *desk) publish(c *kernel.Ctx) {
 	v := &View{grants: d.cfg.Grants, declared: maps.Clone(d.declared), servers: make(map[string]server, len(d.servers))}
 	var offered []binding
 	for name, s := range d.servers {
-		out := server{provider: s.provider, source: s.choose(), failed: s.failed}
+		out := server{provider: s.provider, source: s.choose(), attached: slices.Clone(s.sources), failed: s.failed}
 		if out.source != nil {
 			t := out.source.Tools()
 			out.settled = t.State != Connecting
@@ -136,11 +136,7 @@ func (d *desk) restore(before *View) {
 	maps.Copy(d.declared, before.declared)
 	d.names = before.names
 	for name, s := range before.servers {
-		at := &served{provider: s.provider, last: s.last, failed: s.failed}
-		if s.source != nil {
-			at.sources = []Source{s.source}
-		}
-		d.servers[name] = at
+		d.servers[name] = &served{provider: s.provider, sources: slices.Clone(s.attached), last: s.last, failed: s.failed}
 	}
 }
 

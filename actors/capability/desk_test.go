@@ -186,8 +186,8 @@ func TestACallReachesItsServerToTheByteAndItsResultComesBack(t *testing.T) {
 		if string(call.Arguments) != args || call.Tool != "shop.buy" {
 			t.Errorf("got %s %s", call.Tool, call.Arguments)
 		}
-		if d := call.Deadline.Sub(time.Now()); d != 170*time.Second || call.Limit.Sub(time.Now()) != 30*time.Minute {
-			t.Errorf("deadline in %v, limit in %v", d, call.Limit.Sub(time.Now()))
+		if d := time.Until(call.Deadline); d != 170*time.Second || time.Until(call.Limit) != 30*time.Minute {
+			t.Errorf("deadline in %v, limit in %v", d, time.Until(call.Limit))
 		}
 		if w.open.Load() != 1 || !kerneltest.Await[InFlight](t, w.probe).Open {
 			t.Error("the call is not counted as open")
@@ -415,6 +415,7 @@ func TestADeskThatCrashesComesBackWithItsServersAndNames(t *testing.T) {
 	run(t, DeskConfig{}, func(w *world) {
 		a := w.attach(newSource("shop", Ready, tools("search")))
 		w.attach(newSource("bank", Ready, tools("search")))
+		late := w.attach(newSource("shop", Connecting, nil))
 		c := w.call(Request{Name: "search"})
 		a.next(t)
 		if err := w.desk.Signal(Attach{nil}); err != nil { // a fault of our own
@@ -433,6 +434,11 @@ func TestADeskThatCrashesComesBackWithItsServersAndNames(t *testing.T) {
 		if e := c.wait(); e.err != nil {
 			t.Errorf("after the crash: %v", e.err)
 		}
+		w.publish(late, Ready, tools("search"))
+		c = w.call(Request{Name: "search"})
+		_, q = late.next(t)
+		w.answer(q, "ok")
+		c.wait()
 	})
 }
 

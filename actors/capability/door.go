@@ -38,7 +38,7 @@ func Execute(ctx context.Context, who Caller, r Request) (Result, *kernel.Lease,
 	}
 	lease.Release()
 	// The desk went without a word, so nobody can say whether the call was sent.
-	return Result{}, nil, &Refusal{Code: OutcomeUnknown, Text: "the session ended while the call was open; look at what it did before you repeat it"}
+	return Result{}, nil, &Refusal{Code: OutcomeUnknown, Text: "the pod lost track of the call; look at what it did before you repeat it"}
 }
 
 // notAsked is the refusal of a call that its desk did not take.

@@ -1,10 +1,5 @@
 package capability
 
-import (
-	"slices"
-	"strings"
-)
-
 // Grant admits one server of clients and names what of it may be used.
 type Grant struct {
 	Name  string   // declared name of the server; "*" = every server
@@ -84,14 +79,4 @@ func (g *Grants) Count(server string, l *List) (offered, withheld int) {
 		}
 	}
 	return offered, withheld
-}
-
-// String shows the policy, for logs and the tree.
-func (g *Grants) String() string {
-	names := make([]string, 0, len(g.servers))
-	for n := range g.servers {
-		names = append(names, n)
-	}
-	slices.Sort(names)
-	return strings.Join(names, ",")
 }

@@ -2,7 +2,6 @@ package capability
 
 import (
 	"context"
-	stdjson "encoding/json"
 	"encoding/json/jsontext"
 	"encoding/json/v2"
 	"errors"
@@ -21,8 +20,8 @@ const (
 	maxSchemaBytes = 256 << 10
 	maxSchemaDepth = 128
 	maxArgsDepth   = 128
-	maxListed      = 8       // failing paths named in one refusal
-	maxSteps       = 200_000 // of one validation, see budget
+	maxListed      = 8      // failing paths named in one refusal
+	maxSteps       = 50_000 // of one validation: at most about a second and 50 MiB, see budget
 )
 
 // checkSlots bounds how many validations run at once in the process: they are
@@ -152,8 +151,9 @@ func decodeArguments(args []byte) (map[string]any, error) {
 	return value, err
 }
 
-// keepDigits decodes a number as its literal. One that no float can hold, such as
-// 1e999999, is refused: it costs those who compute with it too much.
+// keepDigits decodes an integer of up to 64 bits as one, any other number as a
+// float. One that no float can hold, such as 1e999999, is refused: it costs those
+// who compute with it too much.
 var keepDigits = json.UnmarshalFromFunc(func(d *jsontext.Decoder, v *any) error {
 	if d.PeekKind() != '0' {
 		return errors.ErrUnsupported
@@ -162,10 +162,15 @@ var keepDigits = json.UnmarshalFromFunc(func(d *jsontext.Decoder, v *any) error 
 	if err != nil {
 		return err
 	}
-	if _, err := strconv.ParseFloat(string(raw), 64); err != nil {
+	if i, err := strconv.ParseInt(string(raw), 10, 64); err == nil {
+		*v = i
+		return nil
+	}
+	f, err := strconv.ParseFloat(string(raw), 64)
+	if err != nil {
 		return errors.New("a number is out of range")
 	}
-	*v = stdjson.Number(raw)
+	*v = f
 	return nil
 })
 

@@ -7,10 +7,10 @@ import (
 )
 
 // withinBudget reports that validating the value against the schema takes at most
-// `most` steps, each about a microsecond. The validator knows no deadline, and a
-// few lines of allOf and $ref make it work for hours, so the work is counted
-// beforehand: the same walk over both documents, deciding nothing, that visits
-// every subschema the validator could visit.
+// `most` steps, each up to some 20 microseconds and a KiB. The validator knows no
+// deadline, and a few lines of allOf and $ref make it work for hours, so the work
+// is counted beforehand: a walk over both documents that decides nothing and
+// visits every subschema that the validator could visit.
 func withinBudget(schema, value any, most int) bool {
 	b := budget{root: schema, left: most, active: map[visit]bool{}, anchors: map[string]any{}}
 	b.index(schema, 0)

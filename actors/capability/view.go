@@ -20,10 +20,11 @@ type View struct {
 // server is one declared name and who serves it.
 type server struct {
 	provider string
-	source   Source // who serves it or is about to; nil when nobody is attached
-	settled  bool   // the source's state had been seen by the desk and was not connecting
-	last     *List  // what was listed last, by whatever source
-	failed   string // why the source before failed, when nobody is attached
+	source   Source   // who serves it or is about to; nil when nobody is attached
+	attached []Source // all of them, for the desk's next generation
+	settled  bool     // the source's state had been seen by the desk and was not connecting
+	last     *List    // what was listed last, by whatever source
+	failed   string   // why the source before failed, when nobody is attached
 }
 
 // emptyView is that of a caller whose desk has not published.

@@ -16,16 +16,15 @@ import (
 // actor is one generation of a tunnel. It does one thing at a time beside its
 // calls: a step of the handshake, or a page of the list.
 type actor struct {
-	t        *Tunnel
-	codec    acp.Codec
-	opening  *opening
-	owed     *kernel.Obligation
-	target   string // connection id, or server id in generation C
-	sequence uint64 // of requests; makes request ids and progress tokens
-	step     step
-	listing  *listing // a tools/list that runs
-	again    bool     // the list changed while it was being fetched
-	calls    calls
+	t       *Tunnel
+	codec   acp.Codec
+	opening *opening
+	owed    *kernel.Obligation
+	target  string // connection id, or server id in generation C
+	step    step
+	listing *listing // a tools/list that runs
+	again   bool     // the list changed while it was being fetched
+	calls   calls
 }
 
 func newActor(t *Tunnel) *actor { return &actor{t: t, calls: newCalls()} }
@@ -73,9 +72,10 @@ func (a *actor) Receive(c *kernel.Ctx, m kernel.Msg) error {
 	case callOver:
 		a.timeout(c, m.ticket)
 	case stepOver:
-		if m.ticket == a.step.ticket {
-			c.Cancel(a.step.ticket)
-			return a.step.then(c, nil, fmt.Errorf("no answer within %v", a.t.limits.Connect))
+		if s := a.step; s.ticket == m.ticket {
+			a.step = step{}
+			c.Cancel(s.ticket)
+			return s.then(c, nil, fmt.Errorf("no answer within %v", a.t.limits.Connect))
 		}
 	case socketGone:
 		a.calls.failAll(c, errGone)
@@ -133,9 +133,11 @@ func (a *actor) publish(c *kernel.Ctx, state capability.State, status Status, li
 	c.Attr("state", string(status.State))
 	c.Attr("reason", status.Reason)
 	c.Attr("tools", len(next.List.All()))
-	if desk := a.t.params.Desk.Current(); !desk.IsZero() {
-		a.told(c, desk.Signal(capability.Changed{Source: a.t}))
+	err := a.t.params.Desk.Current().Signal(capability.Changed{Source: a.t})
+	if errors.Is(err, kernel.ErrStopped) {
+		next.List.Release() // the desk that would have kept it has ended
 	}
+	a.told(c, err)
 	a.told(c, c.Parent().Signal(Changed{Tunnel: a.t, Status: status}))
 }
 
@@ -154,11 +156,9 @@ func (a *actor) fail(c *kernel.Ctx, why string) error {
 	return kernel.ErrDone
 }
 
-// next is a new number for a request id and a progress token.
-func (a *actor) next() uint64 {
-	a.sequence++
-	return a.sequence
-}
+// next is a new number for a request id and a progress token. No two generations of
+// a tunnel use one twice.
+func (a *actor) next() uint64 { return a.t.sequence.Add(1) }
 
 // requestID is the inner request id of generation C: unique on the socket, because
 // attach numbers are.

@@ -61,12 +61,13 @@ type Params struct {
 // desk calls and the [Claim] that a session ranks. It outlives the generations
 // of its actor. Its methods are safe from any goroutine.
 type Tunnel struct {
-	params  Params
-	limits  Limits
-	stream  string
-	toolset atomic.Pointer[capability.Toolset]
-	status  atomic.Pointer[Status]
-	ref     atomic.Pointer[kernel.Ref]
+	params   Params
+	limits   Limits
+	stream   string
+	toolset  atomic.Pointer[capability.Toolset]
+	status   atomic.Pointer[Status]
+	ref      atomic.Pointer[kernel.Ref]
+	sequence atomic.Uint64 // of requests
 }
 
 // New makes the handle. Nothing runs before its [Tunnel.Spec] is spawned as a
