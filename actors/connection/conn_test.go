@@ -57,11 +57,14 @@ func TestInitializeWaitsForTheAgentAndNoLonger(t *testing.T) {
 	if r := c.answer(); r.ID != 0.0 || r.Result["agentCapabilities"].(map[string]any)["promptCapabilities"].(map[string]any)["image"] != false {
 		t.Errorf("the baseline is %v", r)
 	}
-	p.offers.info = &acp.AgentInfo{Prompt: acp.PromptCapabilities{Image: true}}
-	d := p.dial()
+	p = startPod(t, Config{OfferWait: time.Hour})
 	p.offers.known = make(chan struct{})
-	close(p.offers.known)
+	d := p.dial()
 	d.send(helloRequest)
+	d.send(`{"jsonrpc":"2.0","id":1,"method":"_x"}`)
+	d.refusedWith(1.0, -32601) // the wait holds up nothing else
+	p.offers.info = &acp.AgentInfo{Prompt: acp.PromptCapabilities{Image: true}}
+	close(p.offers.known)
 	if r := d.answer(); r.Result["agentCapabilities"].(map[string]any)["promptCapabilities"].(map[string]any)["image"] != true {
 		t.Errorf("the agent's offer is not in %v", r)
 	}

@@ -27,6 +27,7 @@ type wire struct {
 	net.Conn // the socket
 	in       *bufio.Reader
 	account  *kernel.Account
+	large    *kernel.Account // bounds the large messages under way over all sockets; nil = no bound
 	cfg      *Config
 	ctx      context.Context // ends the wait for bytes
 
@@ -47,6 +48,7 @@ type wire struct {
 	inMessage    bool  // a fragmented message is open
 	sum          int64 // its bytes so far, this frame's included
 	lease        *kernel.Lease
+	claim        *kernel.Lease // on large, until the message is whole
 	deadline     time.Time // for the message or control frame under way; zero between messages
 	armed        bool      // the socket has a read deadline
 	exit         *Exit     // why reading ended, when it was the wire that ended it
@@ -229,36 +231,42 @@ func (w *wire) charge(n int64, fragmented bool) *Exit {
 		}
 		need = max(need, min(2*have, 2*w.cfg.FrameBytes))
 	}
-	lease, err := w.acquire(need)
+	if w.large != nil && need > w.cfg.EarlyFrameBytes {
+		if exit := w.pay(w.large, need, &w.claim); exit != nil {
+			return exit
+		}
+	}
+	return w.pay(w.account, need, &w.lease)
+}
+
+// pay waits for bytes, never for an actor, and puts the new lease in the place of the old one. The time of the wait is not
+// the peer's fault.
+func (w *wire) pay(account *kernel.Account, n int64, into **kernel.Lease) *Exit {
+	lease, err := account.Acquire(n)
+	if err != nil {
+		begun := time.Now()
+		ctx, cancel := context.WithTimeout(w.ctx, w.cfg.BytesWait)
+		lease, err = account.AcquireWait(ctx, n)
+		cancel()
+		w.deadline = w.deadline.Add(time.Since(begun))
+		w.armed = false // the socket has the earlier deadline
+	}
 	switch {
 	case errors.Is(err, kernel.ErrStopped), err != nil && w.stopped.Load():
 		return &Exit{Reason: ReadError, Err: errInterrupted}
 	case err != nil:
 		return &Exit{Reason: Overloaded, Err: err}
 	}
-	w.lease.Release()
-	w.lease = lease
+	(*into).Release()
+	*into = lease
 	return nil
-}
-
-// acquire waits for bytes, never for an actor. The time of the wait is not the peer's fault.
-func (w *wire) acquire(n int64) (*kernel.Lease, error) {
-	if lease, err := w.account.Acquire(n); err == nil {
-		return lease, nil
-	}
-	begun := time.Now()
-	ctx, cancel := context.WithTimeout(w.ctx, w.cfg.BytesWait)
-	defer cancel()
-	lease, err := w.account.AcquireWait(ctx, n)
-	w.deadline = w.deadline.Add(time.Since(begun))
-	w.armed = false // the socket has the earlier deadline
-	return lease, err
 }
 
 // paid hands over the lease of the message that gws has just delivered, cut to its size.
 func (w *wire) paid(size int) *kernel.Lease {
 	lease := w.lease
-	w.lease = nil
+	w.claim.Release()
+	w.lease, w.claim = nil, nil
 	lease.Shrink(int64(size))
 	return lease
 }

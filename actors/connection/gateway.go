@@ -19,6 +19,8 @@ type Gateway struct {
 	sessions func() kernel.Ref
 	stats    *counters
 	seats    *seats
+	upgrades turnstile
+	large    atomic.Pointer[kernel.Account]
 	ref      atomic.Pointer[kernel.Ref]
 	draining atomic.Pointer[time.Duration]
 }
@@ -59,6 +61,12 @@ func (g *Gateway) Stats() Stats {
 	return s
 }
 
+// halfOf is an account of its own for the messages above the early limit that are under way: half of what the pod has. Without
+// it, sockets that send headers only could hold all of the pod's bytes for as long as a frame may take.
+func halfOf(limit int64) *kernel.Account {
+	return kernel.New(kernel.Options{Limit: limit}).Account().Child("large_frames", max(limit/2, 1))
+}
+
 func drainingFrame(deadline time.Duration) []byte {
 	params := fmt.Appendf(nil, `{"deadline_ms":%d}`, deadline.Milliseconds())
 	return jsonrpc.AppendNotification(nil, acp.MethodDraining, params)
@@ -77,9 +85,21 @@ type accept struct{ seat *seat }
 // Start implements kernel.Starter.
 func (w *gateway) Start(c *kernel.Ctx) error {
 	w.seats = map[kernel.Ref]*seat{}
+	w.g.large.CompareAndSwap(nil, halfOf(c.Kernel().Account().Limit()))
 	self := c.Self()
 	w.g.ref.Store(&self)
+	w.g.upgrades.open()
 	return nil
+}
+
+// Stop implements kernel.Stopper: it waits for upgrades under way, which end soon now that no more actors are spawned.
+func (w *gateway) Stop(*kernel.Ctx, error) {
+	timer := time.NewTimer(w.g.grace())
+	defer timer.Stop()
+	select {
+	case <-w.g.upgrades.close():
+	case <-timer.C:
+	}
 }
 
 // Receive implements kernel.Behavior.
@@ -110,7 +130,7 @@ func (w *gateway) Receive(c *kernel.Ctx, m kernel.Msg) error {
 func (w *gateway) spawn(c *kernel.Ctx, s *seat) error {
 	g := w.g
 	ref, err := c.Spawn(kernel.Spec{
-		Name: "conn-" + strconv.FormatUint(s.number, 10), Kind: "connection", Account: s.account, Grace: g.grace(),
+		Name: "conn-" + strconv.FormatUint(s.number, 10), Kind: "conn", Account: s.account, Grace: g.grace(),
 		New: func() kernel.Behavior {
 			return &conn{seat: s, cfg: &g.cfg, offers: g.offers, sessions: g.sessions, stats: g.stats}
 		},

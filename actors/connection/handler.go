@@ -53,10 +53,11 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	ref := g.ref.Load()
-	if g.draining.Load() != nil || ref == nil || ref.Cause() != nil {
+	if g.draining.Load() != nil || ref == nil || !g.upgrades.enter() {
 		g.busy(w, "draining", "the pod is stopping")
 		return
 	}
+	defer g.upgrades.leave()
 	s, full := g.sit(*ref, r)
 	if full != "" {
 		g.busy(w, full, "the limit "+full+" is reached")
@@ -159,6 +160,7 @@ func (g *Gateway) upgrade(w http.ResponseWriter, r *http.Request, s *seat, echo 
 		return false
 	}
 	s.wire = newWire(socket, ahead(socket, rw.Reader), s.account, &g.cfg)
+	s.wire.large = g.large.Load()
 	s.reader = &reader{wire: s.wire}
 	option := &gws.ServerOption{
 		ReadMaxPayloadSize: int(g.cfg.FrameBytes), ReadBufferSize: gwsBuffer, Logger: silent{},
