@@ -51,7 +51,7 @@ func TestStartedKeysAreKnownAfterARestart(t *testing.T) {
 		t.Fatal(err)
 	} else {
 		_, _ = f.WriteString("not ours\n{\"v\":9}\n" + strings.Repeat("x", 3*ledgerLine) + "\n{\"v\":1,\"at\":\"20") // the last line of a pod that was killed
-		f.Close()
+		_ = f.Close()
 	}
 
 	l = open()

@@ -52,7 +52,7 @@ func TestSocketsAreOpenedAllOrNone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer taken.Close()
+	defer func() { _ = taken.Close() }()
 	c.ACP.Listen, c.Debug.Listen = at.Public, taken.Addr().String()
 	if s, err = openSockets(&c); err == nil {
 		s.close()
@@ -65,5 +65,5 @@ func TestSocketsAreOpenedAllOrNone(t *testing.T) {
 	if err != nil {
 		t.Fatalf("the first socket was left open: %v", err)
 	}
-	again.Close()
+	_ = again.Close()
 }

@@ -138,7 +138,7 @@ func TestServerOfALaterGenerationServesTheSameSocket(t *testing.T) {
 		t.Fatal(err)
 	}
 	k := kerneltest.Start(t, kernel.Options{})
-	defer socket.Close()
+	defer func() { _ = socket.Close() }()
 	root, _ := kerneltest.Root(t, k)
 	stopped := make(chan struct{}, 4)
 	cfg := serverConfig{
@@ -160,7 +160,7 @@ func TestServerOfALaterGenerationServesTheSameSocket(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer response.Body.Close()
+		defer func() { _ = response.Body.Close() }()
 		text, err := io.ReadAll(response.Body)
 		if err != nil {
 			t.Fatal(err)

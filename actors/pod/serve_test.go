@@ -84,7 +84,7 @@ func (s *started) get(t *testing.T, url string, headers ...string) (int, string)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer response.Body.Close()
+	defer func() { _ = response.Body.Close() }()
 	body, err := io.ReadAll(response.Body)
 	if err != nil {
 		t.Fatal(err)
@@ -150,7 +150,7 @@ func TestPodServesAllListenersAndLeavesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatalf("a socket is left open: %v", err)
 	}
-	again.Close()
+	_ = again.Close()
 }
 
 func TestListenersThatAreOffAreNotThere(t *testing.T) {
@@ -175,7 +175,7 @@ func TestStartThatIsRefusedLeavesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer taken.Close()
+	defer func() { _ = taken.Close() }()
 	loaded, err := config.LoadBytes("t", []byte(quietConfig), config.Options{Settings: []config.Setting{{Flag: "--set", Key: "mcp.listen", Value: taken.Addr().String()}}})
 	if err != nil {
 		t.Fatal(err)

@@ -148,7 +148,7 @@ func fetchTree(ctx context.Context, target, key string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("no pod answers at %s: %w; is it running, and is this its debug listener?", target, unwrapURL(err))
 	}
-	defer response.Body.Close()
+	defer func() { _ = response.Body.Close() }()
 	text, err := io.ReadAll(io.LimitReader(response.Body, treeBytes+1))
 	switch {
 	case response.StatusCode == http.StatusUnauthorized:

@@ -198,7 +198,7 @@ func TestPageHasNoInlineCodeAndWritesNoMarkup(t *testing.T) {
 func TestEventsTellEndsAsTheyHappenAndAgainToThoseWhoComeBack(t *testing.T) {
 	i, ref, h := house(t, Options{})
 	server := httptest.NewServer(h)
-	defer server.Close()
+	defer func() { _ = server.Close() }()
 	defer i.Close() // streams end first, or the server would wait for them
 	read := func(last string, count int) []Event {
 		t.Helper()
@@ -210,7 +210,7 @@ func TestEventsTellEndsAsTheyHappenAndAgainToThoseWhoComeBack(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer answer.Body.Close()
+		defer func() { _ = answer.Body.Close() }()
 		if kind := answer.Header.Get("Content-Type"); kind != "text/event-stream" {
 			t.Fatalf("content type %s", kind)
 		}

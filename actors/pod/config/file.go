@@ -48,7 +48,7 @@ func readFile(path string) ([]byte, error) {
 	if err != nil {
 		return nil, bad("cannot be opened: " + reason(err))
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	switch {
 	case err != nil:
