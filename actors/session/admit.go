@@ -118,7 +118,7 @@ func (v *supervisor) onOpen(m Open) {
 	}
 	v.seq++
 	now := v.c.Now()
-	rec := &record{id: newID(), owner: owner{key: m.Client.Key(), secret: m.Client.Secret()}, seq: v.seq, created: now, updated: now, under: e}
+	rec := &record{id: v.s.newID(), owner: owner{key: m.Client.Key(), secret: m.Client.Secret()}, seq: v.seq, created: now, updated: now, under: e}
 	e.rec = rec
 	v.records[rec.id] = rec
 	v.count(e)

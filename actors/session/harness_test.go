@@ -35,6 +35,7 @@ type pod struct {
 	agents   *agents
 	rank     uint64
 	req      uint64
+	rest     func() // lets everybody do what can be done without time passing
 }
 
 // inPod runs a test in a bubble.
@@ -42,7 +43,7 @@ func inPod(t *testing.T, set func(*Config), f func(p *pod)) {
 	t.Helper()
 	workdir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
-		p := &pod{t: t, k: kerneltest.Start(t, kernel.Options{})}
+		p := &pod{t: t, k: kerneltest.Start(t, kernel.Options{}), rest: synctest.Wait}
 		p.root, _ = kerneltest.Root(t, p.k)
 		cfg := Config{Workdir: workdir, FacadeURL: "http://127.0.0.1:1/mcp", Desk: capability.DeskConfig{Grants: capability.NewGrants([]capability.Grant{{Name: "room", Tools: []string{"room.click"}}})}}
 		if set != nil {
@@ -58,13 +59,12 @@ func inPod(t *testing.T, set func(*Config), f func(p *pod)) {
 	})
 }
 
-// settle lets everybody do what can be done without time passing.
-func (p *pod) settle() { synctest.Wait() }
+func (p *pod) settle() { p.rest() }
 
 // after lets time pass.
 func (p *pod) after(d time.Duration) {
 	time.Sleep(d)
-	synctest.Wait()
+	p.rest()
 }
 
 // atRest checks the contract's rest below `sessions`.
@@ -152,6 +152,13 @@ type carried_ struct{ out tunnel.Out }
 type relayed struct{}
 
 func (p *pod) client(key string, secret byte) *client {
+	c, spec := p.connection(key, secret)
+	c.ref = kerneltest.Spawn(p.t, p.root, spec)
+	return c
+}
+
+// connection is a client whose actor is still to be spawned.
+func (p *pod) connection(key string, secret byte) (*client, kernel.Spec) {
 	p.rank++
 	c := &client{p: p, rank: p.rank, key: key, answers: map[uint64]*answered{}, sessions: map[string]kernel.Ref{}, gone: make(chan struct{}), asked: map[string]*kernel.Question{}}
 	if secret != 0 {
@@ -161,8 +168,7 @@ func (p *pod) client(key string, secret byte) *client {
 	probe.On = c.receive
 	spec := probe.Spec(fmt.Sprintf("conn-%d", c.rank))
 	spec.Kind = "client"
-	c.ref = kerneltest.Spawn(p.t, p.root, spec)
-	return c
+	return c, spec
 }
 
 func (c *client) Rank() uint64          { return c.rank }
@@ -770,4 +776,25 @@ func canceledAfter(d time.Duration) context.Context {
 func (f *fakeAgent) note(method, params string) {
 	f.of.pod.t.Helper()
 	f.do(func(*kernel.Ctx) error { return f.owner.Tell(agent.Noted{Method: method, Params: []byte(params)}) })
+}
+
+func (f *fakeAgent) see(of *[]string) []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(*of)
+}
+
+func (f *fakeAgent) isDead() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.dead
+}
+
+func (f *fakeAgent) lastReplies() []string { return f.see(&f.replies) }
+
+// is sets how the agents behave from now on.
+func (a *agents) is(set func(a *agents)) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	set(a)
 }

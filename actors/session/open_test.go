@@ -42,8 +42,8 @@ func TestASessionOpensWithTheAgentsResultAndOurs(t *testing.T) {
 		}
 		a := p.agents.last()
 		if want := `{"cwd":"` + a.cfg.Dir + `","mcpServers":[{"type":"http","name":"openab","url":"http://127.0.0.1:1/mcp","headers":[{"name":"Authorization","value":"Bearer ` +
-			a.token() + `"}]}]}`; a.news[0] != want {
-			t.Errorf("the agent got %s\nwant %s", a.news[0], want)
+			a.token() + `"}]}]}`; a.see(&a.news)[0] != want {
+			t.Errorf("the agent got %s\nwant %s", a.see(&a.news)[0], want)
 		}
 		if tag, ok := resolves(p.s.tokens, a.token()); !ok || tag != acp.SessionTag(result.SessionID) {
 			t.Errorf("the agent's token resolves to %q, %v", tag, ok)
@@ -59,7 +59,7 @@ func TestASessionOpensWithTheAgentsResultAndOurs(t *testing.T) {
 // Some agents hold session/new until their MCP servers answered, and those are behind the client's tunnels.
 func TestTunnelsAreServedWhileTheAgentHoldsSessionNew(t *testing.T) {
 	inPod(t, nil, func(p *pod) {
-		p.agents.mute = true
+		p.agents.is(func(a *agents) { a.mute = true })
 		c := p.client("", 0)
 		req := c.open(roomServer)
 		if c.frames("mcp/connect") != 1 || !strings.Contains(strings.Join(c.mcp, "\n"), "tools/list") {
@@ -117,7 +117,7 @@ func TestAnAgentThatRefusesTheFacadeIsTriedOnceWithoutIt(t *testing.T) {
 			inPod(t, nil, func(p *pod) {
 				c := p.client("", 0)
 				if mute {
-					p.agents.mute = true
+					p.agents.is(func(a *agents) { a.mute = true })
 				} else {
 					p.agents.refuse = func(params string) *jsonrpc.Error {
 						if strings.Contains(params, "openab") {
@@ -128,14 +128,12 @@ func TestAnAgentThatRefusesTheFacadeIsTriedOnceWithoutIt(t *testing.T) {
 				}
 				req := c.open(roomServer)
 				if mute {
-					p.agents.mu.Lock()
-					p.agents.mute = false
-					p.agents.mu.Unlock()
+					p.agents.is(func(a *agents) { a.mute = false })
 					p.after(p.s.cfg.NewTimeout)
 				}
 				a := p.agents.last()
-				if len(a.news) != 2 || !strings.Contains(a.news[1], `"mcpServers":[]`) {
-					t.Fatalf("session/new came %d times, last %s", len(a.news), a.news[len(a.news)-1])
+				if len(a.see(&a.news)) != 2 || !strings.Contains(a.see(&a.news)[1], `"mcpServers":[]`) {
+					t.Fatalf("session/new came %d times, last %s", len(a.see(&a.news)), a.see(&a.news)[len(a.see(&a.news))-1])
 				}
 				got := c.answer(req)
 				if got == nil || got.err != nil || !strings.Contains(got.result, `"facade":{"state":"failed","reason":`) {
@@ -196,8 +194,8 @@ func TestWithoutHTTPTheAgentGetsNoTokenThatWorks(t *testing.T) {
 		if got == nil || got.err != nil || !strings.Contains(got.result, `"state":"failed"`) {
 			t.Errorf("%+v", got)
 		}
-		if a := p.agents.last(); !strings.Contains(a.news[0], `"mcpServers":[]`) || p.s.Tokens().Live() != 0 {
-			t.Errorf("the agent got %s, %d tokens live", a.news[0], p.s.Tokens().Live())
+		if a := p.agents.last(); !strings.Contains(a.see(&a.news)[0], `"mcpServers":[]`) || p.s.Tokens().Live() != 0 {
+			t.Errorf("the agent got %s, %d tokens live", a.see(&a.news)[0], p.s.Tokens().Live())
 		}
 	})
 }
@@ -209,8 +207,8 @@ func TestWithoutAFacadeThereIsNoToken(t *testing.T) {
 		if got == nil || got.err != nil || !strings.Contains(got.result, `"facade":{"state":"off"`) {
 			t.Errorf("%+v", got)
 		}
-		if a := p.agents.last(); a.token() != "" || !strings.Contains(a.news[0], `"mcpServers":[]`) {
-			t.Errorf("the agent got %s and the token %q", a.news[0], a.token())
+		if a := p.agents.last(); a.token() != "" || !strings.Contains(a.see(&a.news)[0], `"mcpServers":[]`) {
+			t.Errorf("the agent got %s and the token %q", a.see(&a.news)[0], a.token())
 		}
 	})
 }
@@ -260,7 +258,7 @@ func TestWhatTheAgentSaysBeforeTheClientKnowsTheSessionComesAfter(t *testing.T) 
 
 func TestAClientThatLeavesBeforeTheAnswerLeavesNothing(t *testing.T) {
 	inPod(t, nil, func(p *pod) {
-		p.agents.mute = true
+		p.agents.is(func(a *agents) { a.mute = true })
 		c := p.client("", 1)
 		c.open(roomServer)
 		c.leave()
@@ -333,7 +331,7 @@ func TestCloseIsForGood(t *testing.T) {
 		p.agents.last().askPermission(7)
 		c.want(c.close(id), "{}")
 		c.want(turn, `{"stopReason":"cancelled"}`)
-		if got := p.agents.last().replies; !slices.Equal(got, []string{`7 {"outcome":{"outcome":"cancelled"}}`}) {
+		if got := p.agents.last().lastReplies(); !slices.Equal(got, []string{`7 {"outcome":{"outcome":"cancelled"}}`}) {
 			t.Errorf("the permission request was answered %q", got)
 		}
 		if c.frames("mcp/disconnect") != 1 {

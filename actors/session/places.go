@@ -2,6 +2,7 @@ package session
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/acpod/acpod/protocol/acp"
 	"github.com/acpod/acpod/protocol/jsonrpc"
@@ -25,6 +26,7 @@ type wish struct {
 	entry    *entry           // nil for a living session
 	question *kernel.Question // of a living session
 	spawned  bool             // the entry's session lives already and waits
+	from     *record          // whose place it waits for: one that is ending and has none of its own to give to another
 }
 
 // suspension is a session that was asked to give its place up for a wish.
@@ -71,7 +73,7 @@ func (p *places) suspendFor(w wish) {
 		}
 		p.asked[ticket] = suspension{of: rec, wish: w}
 	case errors.Is(err, kernel.ErrStopped): // it is ending already: its place is free in a moment
-		p.wait(w)
+		p.wait(w, rec)
 	default:
 		p.deny(w)
 	}
@@ -82,6 +84,9 @@ func (p *places) candidates(not *record) []candidate {
 	going := make(map[*record]bool, len(p.asked))
 	for _, s := range p.asked {
 		going[s.of] = true
+	}
+	for _, w := range p.waiting {
+		going[w.from] = true
 	}
 	for _, rec := range p.sup.refs {
 		if rec.place != placeHeld {
@@ -102,16 +107,16 @@ func (p *places) onAnswer(a kernel.Answer) {
 		return
 	}
 	delete(p.asked, a.Ticket)
-	if errors.Is(a.Err, errBusy) {
+	if errors.Is(a.Err, errBusy) || s.of.place != placeHeld { // or its exit came first, and the place may be taken again
 		p.want(s.wish)
 		return
 	}
-	p.wait(s.wish) // it stops, or has stopped: its exit frees the place
-	p.serve()
+	p.wait(s.wish, s.of) // it stops: its exit frees the place
 }
 
 // wait lets the wish stand in line for a place that is being freed; a request's session is spawned meanwhile.
-func (p *places) wait(w wish) {
+func (p *places) wait(w wish, from *record) {
+	w.from = from
 	if w.entry != nil {
 		w.spawned = true
 		w.rec.place = placeWaiting
@@ -124,11 +129,9 @@ func (p *places) wait(w wish) {
 
 // free takes a record's place back, or its wish for one, and serves who waits.
 func (p *places) free(rec *record) {
-	for i, w := range p.waiting {
-		if w.rec == rec {
-			p.waiting = append(p.waiting[:i:i], p.waiting[i+1:]...)
-			break
-		}
+	p.waiting = slices.DeleteFunc(p.waiting, func(w wish) bool { return w.rec == rec })
+	if i := slices.IndexFunc(p.waiting, func(w wish) bool { return w.from == rec }); i > 0 { // the longest waiting goes first; the other gets what it waited for
+		p.waiting[i].from, p.waiting[0].from = p.waiting[0].from, p.waiting[i].from
 	}
 	if rec.place == placeHeld {
 		p.taken--

@@ -19,8 +19,8 @@ func TestUpdatesPassInOrderAndTheAnswerComesLast(t *testing.T) {
 		req := c.promptSoon(id, "hello")
 		p.settle()
 		a := p.agents.last()
-		if want := fmt.Sprintf(`{"sessionId":%q,"prompt":[{"type":"text","text":"hello"}]}`, a.id()); len(a.prompts) != 1 || a.prompts[0] != want {
-			t.Fatalf("the agent got %q", a.prompts)
+		if want := fmt.Sprintf(`{"sessionId":%q,"prompt":[{"type":"text","text":"hello"}]}`, a.id()); len(a.see(&a.prompts)) != 1 || a.see(&a.prompts)[0] != want {
+			t.Fatalf("the agent got %q", a.see(&a.prompts))
 		}
 		a.do(func(*kernel.Ctx) error { // all in one go: the answer must not overtake
 			for i := range 50 {
@@ -91,8 +91,8 @@ func TestABadPromptLeavesTheSessionFree(t *testing.T) {
 			p.settle()
 			c.wantError(p.req, jsonrpc.InvalidParams, "")
 		}
-		if a := p.agents.last(); len(a.prompts) != 0 {
-			t.Errorf("the agent got %q", a.prompts)
+		if a := p.agents.last(); len(a.see(&a.prompts)) != 0 {
+			t.Errorf("the agent got %q", a.see(&a.prompts))
 		}
 		good := c.prompt(id, "hello")
 		p.agents.last().end(`{"stopReason":"end_turn"}`)
@@ -108,8 +108,8 @@ func TestACancelInTheNextFrameFindsItsPrompt(t *testing.T) {
 		c.tell(id, Cancel{Client: c})
 		p.settle()
 		a := p.agents.last()
-		if want := `session/cancel {"sessionId":"inner-1"}`; !slices.Equal(a.notes, []string{want}) {
-			t.Fatalf("the agent was told %q", a.notes)
+		if want := `session/cancel {"sessionId":"inner-1"}`; !slices.Equal(a.see(&a.notes), []string{want}) {
+			t.Fatalf("the agent was told %q", a.see(&a.notes))
 		}
 		a.end(`{"stopReason":"cancelled","_meta":{"why":1}}`)
 		c.want(req, `{"stopReason":"cancelled","_meta":{"why":1}}`)
@@ -173,8 +173,8 @@ func TestAnAgentThatDoesNotEndItsTurnIsStopped(t *testing.T) {
 			t.Fatalf("%d agents were started, %d tokens", p.agents.count(), p.s.Tokens().Live())
 		}
 		a := p.agents.last()
-		if len(a.news) != 1 || len(a.prompts) != 1 {
-			t.Errorf("the next agent got %q, %q", a.news, a.prompts)
+		if len(a.see(&a.news)) != 1 || len(a.see(&a.prompts)) != 1 {
+			t.Errorf("the next agent got %q, %q", a.see(&a.news), a.see(&a.prompts))
 		}
 		a.say("fresh")
 		a.end(`{"stopReason":"end_turn"}`)
@@ -200,8 +200,8 @@ func TestSilenceEndsATurn(t *testing.T) {
 		}
 		p.after(time.Second)
 		c.wantError(req, jsonrpc.Internal, "idle")
-		if len(a.notes) != 1 {
-			t.Errorf("the agent was told %q", a.notes)
+		if len(a.see(&a.notes)) != 1 {
+			t.Errorf("the agent was told %q", a.see(&a.notes))
 		}
 		next := c.prompt(id, "too early")
 		c.wantError(next, jsonrpc.Busy, "busy")

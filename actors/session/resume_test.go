@@ -242,13 +242,13 @@ func TestASessionThatNobodyComesBackToIsSuspended(t *testing.T) {
 		a := p.agents.last()
 		c.leave()
 		p.after(5 * time.Minute)
-		if a.dead {
+		if a.isDead() {
 			t.Fatal("suspended in the midst of a turn")
 		}
 		a.say("kept, then lost")
 		a.end(`{"stopReason":"end_turn"}`)
 		p.after(time.Minute - time.Second)
-		if a.dead {
+		if a.isDead() {
 			t.Fatal("suspended too early")
 		}
 		p.after(time.Second)
@@ -299,8 +299,8 @@ func TestAtTheCapTheLongestIdleIsSuspended(t *testing.T) {
 		two := p.agents.last()
 		c.heard()
 		req := c.open("[]")
-		if !one.dead || two.dead {
-			t.Fatalf("suspended: first %v, second %v", one.dead, two.dead)
+		if !one.isDead() || two.isDead() {
+			t.Fatalf("suspended: first %v, second %v", one.isDead(), two.isDead())
 		}
 		if _, ok := resolves(p.s.tokens, one.token()); ok {
 			t.Error("its token works")
@@ -334,7 +334,7 @@ func TestABusySessionIsPassedOverWhenItTurnsOutBusy(t *testing.T) {
 		c.promptSoon(id, "hello") // the supervisor does not know it yet
 		req := c.open("[]")
 		c.wantError(req, jsonrpc.Overload, "max_sessions")
-		if p.agents.last().dead || p.agents.count() != 1 {
+		if p.agents.last().isDead() || p.agents.count() != 1 {
 			t.Error("a busy agent was stopped")
 		}
 	})
@@ -350,8 +350,8 @@ func TestAnAgentThatIsGoneTakesNoPlace(t *testing.T) {
 			t.Error("a session without an agent was suspended for its place")
 		}
 		req := c.prompt(first, "hello") // takes the place of the second, which is idle
-		if got := p.agents.last(); got.n != 3 || len(got.prompts) != 1 {
-			t.Fatalf("agent %d got %q", got.n, got.prompts)
+		if got := p.agents.last(); got.n != 3 || len(got.see(&got.prompts)) != 1 {
+			t.Fatalf("agent %d got %q", got.n, got.see(&got.prompts))
 		}
 		if _, owns := c.session(second); owns {
 			t.Error("two agents at a cap of one")
@@ -367,10 +367,10 @@ func TestResumesOfOneSessionComeInTurn(t *testing.T) {
 		id := c.opened("[]")
 		c.leave()
 		p.after(time.Second)
-		p.agents.mute = true
+		p.agents.is(func(a *agents) { a.mute = true })
 		a, b := p.client("", 0), p.client("", 0)
 		one, two := a.resume(id, roomServer), b.resume(id, roomServer)
-		p.agents.mute = false
+		p.agents.is(func(a *agents) { a.mute = false })
 		a.wantError(one, jsonrpc.Busy, "superseded")
 		p.agents.last().do(func(*kernel.Ctx) error {
 			f := p.agents.last()

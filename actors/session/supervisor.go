@@ -17,7 +17,8 @@ type Sessions struct {
 	turns      atomic.Int64
 	agents     atomic.Int64
 	living     atomic.Int64
-	attached   atomic.Uint64                                      // number of the last declaration that was opened: a rank within one connection
+	attached   atomic.Uint64 // number of the last declaration that was opened: a rank within one connection
+	newID      func() string
 	agentSpec  func(agent.Config, kernel.Ref, string) kernel.Spec // of a session's agent
 	learnAgent func(context.Context, agent.Config) (*agent.Info, error)
 	quiet      chan struct{} // has room for one: a turn ended, and none runs
@@ -26,7 +27,7 @@ type Sessions struct {
 // New prepares the sessions; nothing runs before Spec is started.
 func New(cfg Config) *Sessions {
 	return &Sessions{cfg: cfg.withDefaults(), tokens: &Tokens{}, learned: newLearned(), quiet: make(chan struct{}, 1),
-		agentSpec: agent.Spec, learnAgent: agent.Learn}
+		newID: newID, agentSpec: agent.Spec, learnAgent: agent.Learn}
 }
 
 // Tokens implements facade.Callers.
