@@ -227,7 +227,7 @@ func TestAPermissionIsAskedOfTheClient(t *testing.T) {
 		{object{"outcome": object{"outcome": "selected", "optionId": "allow"}}, "choice: allow\n"},
 		{object{"outcome": object{"outcome": "selected", "optionId": "reject"}}, "choice: reject\n"},
 		{object{"outcome": object{"outcome": "cancelled"}}, "choice: cancelled\n"},
-		{object{"outcome": object{"outcome": "selected", "optionId": "never offered"}}, "choice: reject\n"},
+		{object{"outcome": object{"outcome": "selected", "optionId": "never offered"}}, "choice: cancelled\n"},
 		{nil, "choice: reject\n"}, // nobody answers: the rejecting option, never approval
 	} {
 		if row.answer != nil {

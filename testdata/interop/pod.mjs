@@ -32,6 +32,7 @@ export async function startPod(toml = config) {
   });
   child.stdout.on('data', (data) => { log += data; });
   child.stderr.on('data', (data) => { log += data; });
+  process.once('exit', () => child.kill('SIGKILL')); // a suite that failed leaves no pod behind
   const ended = new Promise((resolve) => child.on('exit', (code, signal) => resolve({code, signal})));
   let addresses;
   for (const end = Date.now() + patience; !addresses;) {
