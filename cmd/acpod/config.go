@@ -55,7 +55,7 @@ func newConfigCheck() *cobra.Command {
 				name = "the built-in default"
 			}
 			for _, text := range podactor.Warnings(loaded) {
-				fmt.Fprintf(command.ErrOrStderr(), "warning: %s\n", text)
+				_, _ = fmt.Fprintf(command.ErrOrStderr(), "warning: %s\n", text)
 			}
 			_, err = fmt.Fprintf(command.OutOrStdout(), "%s is valid\n", name)
 			return err

@@ -198,7 +198,7 @@ func TestPageHasNoInlineCodeAndWritesNoMarkup(t *testing.T) {
 func TestEventsTellEndsAsTheyHappenAndAgainToThoseWhoComeBack(t *testing.T) {
 	i, ref, h := house(t, Options{})
 	server := httptest.NewServer(h)
-	defer func() { _ = server.Close() }()
+	defer server.Close()
 	defer i.Close() // streams end first, or the server would wait for them
 	read := func(last string, count int) []Event {
 		t.Helper()
