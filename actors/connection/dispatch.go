@@ -17,8 +17,11 @@ type inbound struct {
 }
 
 // give moves the lease to the account of whoever gets the frame.
-func (f *inbound) give(to *kernel.Account) (*kernel.Lease, error) {
-	if err := f.lease.Move(to); err != nil {
+func (f *inbound) give(to kernel.Ref) (*kernel.Lease, error) {
+	if to.IsZero() {
+		return nil, kernel.ErrStopped
+	}
+	if err := f.lease.Move(to.Account()); err != nil {
 		return nil, err
 	}
 	lease := f.lease
@@ -218,7 +221,7 @@ func (a *conn) enter(f jsonrpc.Frame, kind class, name string, to kernel.Ref) (r
 // hand gives a request to the actor that answers it. From here on it is answered exactly once: by that actor, or by us when
 // it refuses the message or ends.
 func (a *conn) hand(c *kernel.Ctx, f *inbound, kind class, name string, to kernel.Ref, make func(uint64, *kernel.Lease) kernel.Msg) {
-	held, err := f.give(to.Account())
+	held, err := f.give(to)
 	if err == nil {
 		req, ok := a.enter(f.Frame, kind, name, to)
 		if !ok {
@@ -283,7 +286,7 @@ func (a *conn) tunnelled(c *kernel.Ctx, f *inbound) {
 		c.Refuse("inbound_unbound")
 		return
 	}
-	held, err := f.give(to.Account())
+	held, err := f.give(to)
 	if err == nil {
 		err = to.Tell(tunnel.Inbound{Message: message, Bytes: held})
 	}

@@ -61,10 +61,12 @@ func (g *Gateway) Stats() Stats {
 	return s
 }
 
-// halfOf is an account of its own for the messages above the early limit that are under way: half of what the pod has. Without
-// it, sockets that send headers only could hold all of the pod's bytes for as long as a frame may take.
-func halfOf(limit int64) *kernel.Account {
-	return kernel.New(kernel.Options{Limit: limit}).Account().Child("large_frames", max(limit/2, 1))
+// halfOf is an account of its own for the messages above the early limit that are under way: half of what the pod has, but
+// room for one message at least. Without it, sockets that send headers only could hold all of the pod's bytes for as long as a
+// frame may take.
+func halfOf(limit, frame int64) *kernel.Account {
+	half := max(limit/2, 2*frame)
+	return kernel.New(kernel.Options{Limit: half}).Account().Child("large_frames", half)
 }
 
 func drainingFrame(deadline time.Duration) []byte {
@@ -85,7 +87,7 @@ type accept struct{ seat *seat }
 // Start implements kernel.Starter.
 func (w *gateway) Start(c *kernel.Ctx) error {
 	w.seats = map[kernel.Ref]*seat{}
-	w.g.large.CompareAndSwap(nil, halfOf(c.Kernel().Account().Limit()))
+	w.g.large.CompareAndSwap(nil, halfOf(c.Kernel().Account().Limit(), w.g.cfg.FrameBytes))
 	self := c.Self()
 	w.g.ref.Store(&self)
 	w.g.upgrades.open()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 
+	"github.com/acpod/acpod/actors/session"
 	"github.com/acpod/acpod/protocol/acp"
 	"github.com/acpod/acpod/protocol/jsonrpc"
 	"github.com/acpod/acpod/runtime/kernel"
@@ -16,6 +17,8 @@ type Offers interface {
 	// Wait waits for what there is to know until ctx ends, and returns what is known then. It blocks.
 	Wait(ctx context.Context) *acp.AgentInfo
 }
+
+var _ Offers = (*session.Learned)(nil)
 
 // offerKnown says that the wait for what the agent offers is over.
 type offerKnown struct{}
