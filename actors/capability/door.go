@@ -81,8 +81,12 @@ func Search(ctx context.Context, who Caller, q Query) ([]byte, *kernel.Lease, er
 	}
 	text, _ = jsonrpc.ValidUTF8(text)
 	lease, err := who.Account.Acquire(int64(len(text)))
-	if err != nil {
-		return nil, nil, notAsked("", err)
+	var full *kernel.Overloaded
+	switch {
+	case errors.As(err, &full):
+		return nil, nil, overloaded(full)
+	case err != nil:
+		return nil, nil, &Refusal{Code: CancelledCall, Text: string(EndSession)}
 	}
 	return text, lease, nil
 }
