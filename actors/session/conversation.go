@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"encoding/json/jsontext"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -193,7 +194,7 @@ func (x *session) tellFresh() {
 // newFailed tries once more without the facade's entry: some agents refuse a session, or hang, over an MCP server.
 func (x *session) newFailed(err error) {
 	var theirs *jsonrpc.Error
-	retry := x.conv.entry && (asError(err, &theirs) || err == errNewTimeout)
+	retry := x.conv.entry && (asError(err, &theirs) || errors.Is(err, errNewTimeout))
 	if !retry {
 		x.stopAgent()
 		x.agentFailed(err)

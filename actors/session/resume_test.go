@@ -404,3 +404,34 @@ func TestAResumeThatMeetsTheEndWaitsForIt(t *testing.T) {
 		}
 	})
 }
+
+// A connection says that it goes, after all that it sent; the end of its actor may come before or after that.
+func TestWhatAClientSentBeforeItWentStillCounts(t *testing.T) {
+	inPod(t, nil, func(p *pod) {
+		c := p.client("", 0)
+		one, two := c.opened("[]"), c.opened("[]")
+		ref, _ := c.session(one)
+		other, _ := c.session(two)
+		c.promptSoon(one, "the last words")
+		for _, m := range []kernel.Msg{Detach{Client: c}, Detach{Client: c}} {
+			if err := ref.Tell(m); err != nil {
+				t.Fatal(err)
+			}
+		}
+		c.leave()
+		_ = other.Tell(Close{Client: c, Req: 99})
+		p.settle()
+		if other.Cause() == nil {
+			t.Error("a close that was sent before the socket was lost did not count")
+		}
+		a := p.agents.all[0]
+		if got := a.see(&a.prompts); len(got) != 1 {
+			t.Errorf("the agent got %q", got)
+		}
+		a.end(`{"stopReason":"end_turn"}`)
+		again := p.client("", 0)
+		if got := accountOf(t, again.answer(again.resume(one, "[]"))); fmt.Sprint(got.LastTurn) != "map[stopReason:end_turn]" {
+			t.Errorf("%+v", got)
+		}
+	})
+}

@@ -60,23 +60,20 @@ func inSim(t *testing.T, seed uint64, set func(*Config), f func(p *pod, sim *ker
 	}
 	p.settle()
 	f(p, sim, c)
-	done := make(chan kernel.Report, 1)
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	go func() { done <- k.Shutdown(ctx) }()
-	for {
+	p.root.Stop(kernel.ErrShutdown)
+	for range 1000 {
+		p.settle()
 		select {
-		case r := <-done:
-			if !r.Empty() || k.Account().Used() != 0 || p.s.Tokens().Live() != 0 {
-				t.Fatalf("seed %d: %v, %d bytes, %d tokens", seed, r, k.Account().Used(), p.s.Tokens().Live())
+		case <-k.Done():
+			if k.Account().Used() != 0 || p.s.Tokens().Live() != 0 {
+				t.Fatalf("seed %d: %d bytes, %d tokens are left", seed, k.Account().Used(), p.s.Tokens().Live())
 			}
 			return
 		default:
-			if !sim.Step() {
-				sim.Tick()
-			}
+			sim.Tick()
 		}
 	}
+	t.Fatalf("seed %d: the pod does not end", seed)
 }
 
 // An agent is stopped, and another is started in its place while the old one's releases still run, in every order that

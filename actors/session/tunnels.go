@@ -40,7 +40,6 @@ func (s *served) same(p planned) bool {
 // again stays as it is; one that is not declared any more is withdrawn; the rest is opened. Nobody waits for anybody.
 func (x *session) declare(client Client, p *Params, same bool) {
 	if p.Servers == nil { // nothing was said of servers: what this connection carries goes on
-		x.serversChanged()
 		return
 	}
 	plans := plan(p.Declared, x.grants().Server)
@@ -86,10 +85,10 @@ func (x *session) declare(client Client, p *Params, same bool) {
 	}
 	for _, one := range x.servers {
 		if one.state == stateConnecting && one.tunnel == nil {
-			x.open1(one, client)
+			x.openTunnel(one, client)
 		}
 	}
-	x.serversChanged()
+	x.showServers() // the client reads it in the answer to its request
 }
 
 func (x *session) grants() *capability.Grants {
@@ -108,8 +107,8 @@ func (x *session) byID(id string) *served {
 	return nil
 }
 
-// open1 opens the tunnel of one server.
-func (x *session) open1(one *served, client Client) {
+// openTunnel opens the tunnel of one server.
+func (x *session) openTunnel(one *served, client Client) {
 	n := x.s.attached.Add(1)
 	t := tunnel.New(tunnel.Params{Declared: one.Declared, Carrier: client, Attach: n, Session: x.id, Tag: acp.SessionTag(x.id),
 		Desk: x.desk, Version: x.s.cfg.Version, Limits: x.s.cfg.Tunnel})
@@ -211,14 +210,20 @@ func (x *session) serversObject() jsontext.Value {
 	return append(appendServers([]byte{'{'}, x.reports(), x.facade), '}')
 }
 
-// serversChanged tells the client, unless the answer that says it all is still to come.
-func (x *session) serversChanged() {
+// showServers shows them in the tree.
+func (x *session) showServers() []report {
 	reports := x.reports()
 	shown := make([]string, len(reports))
 	for i, r := range reports {
 		shown[i] = r.name + " " + string(r.state)
 	}
 	x.c.Attr("servers", shown)
+	return reports
+}
+
+// serversChanged tells the client, unless the answer that says it all is still to come.
+func (x *session) serversChanged() {
+	reports := x.showServers()
 	if x.client == nil || x.opening != nil || x.over {
 		return
 	}
