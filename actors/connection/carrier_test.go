@@ -185,7 +185,7 @@ func TestAConnectThatArrivesTooLateIsDisconnected(t *testing.T) {
 	s.request(t, connect)
 	c.message()
 	c.send(`{"jsonrpc":"2.0","id":5,"result":{"connectionId":"bound"}}`)
-	c.ping() // and no disconnect
+	c.ping()      // and no disconnect
 	for range 2 { // of the two that were wanted
 		a := kerneltest.Await[kernel.Answer](t, s.probe)
 		a.Lease.Release()

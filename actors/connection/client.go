@@ -39,7 +39,6 @@ type client struct {
 type hello struct {
 	secret  [32]byte
 	servers []byte
-	lease   *kernel.Lease // of servers
 }
 
 var _ session.Client = (*client)(nil)

@@ -95,7 +95,7 @@ func TestTheUpgradeAnswer(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			c := p.knock(test.headers)
-			if c.resp.StatusCode != 101 {
+			if c.resp.StatusCode != http.StatusSwitchingProtocols {
 				t.Fatalf("got %s", c.resp.Status)
 			}
 			if got := strings.Join(c.resp.Header.Values("Sec-WebSocket-Protocol"), ","); got != test.echo {
@@ -149,7 +149,7 @@ func TestRefusedUpgrades(t *testing.T) {
 		t.Errorf("counted %v", n)
 	}
 	c := keyed.knock("Sec-WebSocket-Protocol: openab.bearer.no, acp.v1\r\n")
-	if c.resp.StatusCode != 101 {
+	if c.resp.StatusCode != http.StatusSwitchingProtocols {
 		t.Fatalf("got %s", c.resp.Status)
 	}
 	c.closed(4401)
@@ -171,7 +171,7 @@ func TestLimitsOfConnections(t *testing.T) {
 			first := p.dial()
 			p.dial()
 			c := p.knock("")
-			if c.resp.StatusCode != 503 || c.resp.Header.Get("Retry-After") == "" {
+			if c.resp.StatusCode != http.StatusServiceUnavailable || c.resp.Header.Get("Retry-After") == "" {
 				t.Fatalf("got %s %v", c.resp.Status, c.resp.Header)
 			}
 			if p.gateway.Stats().Refused[scope] != 1 {
@@ -439,7 +439,7 @@ func TestDrainTellsClientsAndRefusesUpgrades(t *testing.T) {
 	c := p.hello()
 	p.gateway.Drain(25 * time.Second)
 	c.expect(`{"jsonrpc":"2.0","method":"_acpod/draining","params":{"deadline_ms":25000}}`)
-	if d := p.knock(""); d.resp.StatusCode != 503 {
+	if d := p.knock(""); d.resp.StatusCode != http.StatusServiceUnavailable {
 		t.Errorf("got %s", d.resp.Status)
 	}
 	c.ping()

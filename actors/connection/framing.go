@@ -49,10 +49,10 @@ type wire struct {
 	sum          int64 // its bytes so far, this frame's included
 	lease        *kernel.Lease
 	claim        *kernel.Lease // on large, until the message is whole
-	deadline     time.Time // for the message or control frame under way; zero between messages
-	armed        bool      // the socket has a read deadline
-	exit         *Exit     // why reading ended, when it was the wire that ended it
-	echo         []byte    // the close frame that gws wants to send
+	deadline     time.Time     // for the message or control frame under way; zero between messages
+	armed        bool          // the socket has a read deadline
+	exit         *Exit         // why reading ended, when it was the wire that ended it
+	echo         []byte        // the close frame that gws wants to send
 }
 
 func newWire(socket net.Conn, in *bufio.Reader, account *kernel.Account, cfg *Config) *wire {

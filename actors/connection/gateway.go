@@ -33,8 +33,8 @@ func New(cfg Config, sessions func() kernel.Ref, offers Offers) *Gateway {
 	return g
 }
 
-// Spec is the `gateway` actor: Permanent, below the root, after `sessions`, so that it stops before nothing that still needs
-// its sockets.
+// Spec is the `gateway` actor: Permanent, below the root, spawned before `sessions`, so that it stops after them and what they
+// have left to say, an answer or an mcp/disconnect, still finds its socket.
 func (g *Gateway) Spec() kernel.Spec {
 	return kernel.Spec{
 		Name: "gateway", Kind: "gateway", Restart: kernel.Permanent, New: func() kernel.Behavior { return &gateway{g: g} },
@@ -132,7 +132,7 @@ func (w *gateway) Receive(c *kernel.Ctx, m kernel.Msg) error {
 func (w *gateway) spawn(c *kernel.Ctx, s *seat) error {
 	g := w.g
 	ref, err := c.Spawn(kernel.Spec{
-		Name: "conn-" + strconv.FormatUint(s.number, 10), Kind: "conn", Account: s.account, Grace: g.grace(),
+		Name: "conn-" + strconv.FormatUint(s.number, 10), Kind: "connection", Account: s.account, Grace: g.grace(),
 		New: func() kernel.Behavior {
 			return &conn{seat: s, cfg: &g.cfg, offers: g.offers, sessions: g.sessions, stats: g.stats}
 		},

@@ -10,7 +10,6 @@ import (
 type counters struct {
 	framesIn, framesOut, bytesIn, bytesOut atomic.Int64
 	notUTF8, binary, lateAnswers           atomic.Int64
-	pings                                  atomic.Int64
 
 	mu      sync.Mutex
 	exits   map[Reason]int64
