@@ -1,0 +1,263 @@
+package session
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/acpod/acpod/actors/session/agent"
+	"github.com/acpod/acpod/protocol/acp"
+	"github.com/acpod/acpod/protocol/jsonrpc"
+	"github.com/acpod/acpod/runtime/kernel"
+)
+
+// agents are all the agents of a pod.
+type agents struct {
+	pod  *pod
+	info acp.AgentInfo
+
+	mu     sync.Mutex
+	mute   bool                               // do not answer session/new
+	refuse func(params string) *jsonrpc.Error // of session/new
+	early  int                                // updates before the answer of session/new
+	start  error                              // cannot start
+	slow   time.Duration                      // time that a stop takes
+	all    []*fakeAgent
+}
+
+// fakeAgent is one process in miniature.
+type fakeAgent struct {
+	of      *agents
+	n       int
+	cfg     agent.Config
+	owner   kernel.Ref
+	ref     kernel.Ref
+	credits *agent.Credits
+
+	mu      sync.Mutex
+	news    []string // params of session/new
+	prompts []string
+	notes   []string
+	replies []string
+	turn    *kernel.Question
+	dead    bool
+	live    func() bool // a token was alive when it was stopped
+}
+
+func (a *agents) spec(cfg agent.Config, owner kernel.Ref, name string) kernel.Spec {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	f := &fakeAgent{of: a, n: len(a.all) + 1, cfg: cfg, owner: owner, credits: agent.NewCredits()}
+	a.all = append(a.all, f)
+	return kernel.Spec{Name: name, Kind: "agent", Grace: time.Hour, New: func() kernel.Behavior { return f }}
+}
+
+// last is the agent that was started last.
+func (a *agents) last() *fakeAgent {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.all) == 0 {
+		a.pod.t.Fatal("no agent was started")
+	}
+	return a.all[len(a.all)-1]
+}
+
+func (a *agents) count() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return len(a.all)
+}
+
+func (f *fakeAgent) id() string { return fmt.Sprintf("inner-%d", f.n) }
+
+// token is what stands in its environment.
+func (f *fakeAgent) token() string {
+	for _, v := range f.cfg.Env {
+		if text, ok := strings.CutPrefix(v, tokenVariable+"="); ok {
+			return text
+		}
+	}
+	return ""
+}
+
+func (f *fakeAgent) Start(c *kernel.Ctx) error {
+	f.ref = c.Self()
+	if f.of.start != nil {
+		return f.of.start
+	}
+	info := f.of.info
+	return f.owner.Tell(agent.Ready{Info: &info, Credits: f.credits})
+}
+
+func (f *fakeAgent) Stop(_ *kernel.Ctx, cause error) {
+	f.mu.Lock()
+	f.dead = true
+	f.mu.Unlock()
+	var exited *agent.Exited
+	if _, ok := resolves(f.of.pod.s.tokens, f.token()); ok && !asError(cause, &exited) && f.of.start == nil {
+		f.of.pod.t.Errorf("agent %d is being stopped while its token works", f.n)
+	}
+	if f.of.slow > 0 {
+		time.Sleep(f.of.slow)
+	}
+}
+
+type inAgent func(c *kernel.Ctx) error
+
+func (f *fakeAgent) Receive(c *kernel.Ctx, m kernel.Msg) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch m := m.(type) {
+	case agent.Request:
+		m.Held.Release()
+		if m.Method == acp.MethodSessionNew {
+			f.news = append(f.news, string(m.Params))
+			f.new(c, m)
+			return nil
+		}
+		f.prompts = append(f.prompts, string(m.Params))
+		f.turn = c.Question()
+	case agent.Notify:
+		f.notes = append(f.notes, m.Method+" "+string(m.Params))
+	case agent.Respond:
+		if m.Err != nil {
+			f.replies = append(f.replies, fmt.Sprintf("%s error %d", m.ID.Raw(), m.Err.Code))
+		} else {
+			f.replies = append(f.replies, fmt.Sprintf("%s %s", m.ID.Raw(), m.Result))
+		}
+	case inAgent:
+		return m(c)
+	}
+	return nil
+}
+
+func (f *fakeAgent) new(c *kernel.Ctx, m agent.Request) {
+	f.of.mu.Lock()
+	defer f.of.mu.Unlock()
+	for i := range f.of.early {
+		f.tellUpdate(fmt.Sprintf("early %d", i))
+	}
+	switch {
+	case f.of.mute:
+		f.turn = c.Question()
+		return
+	case f.of.refuse != nil:
+		if bad := f.of.refuse(string(m.Params)); bad != nil {
+			c.Question().Fail(bad)
+			return
+		}
+	}
+	c.Question().Answer(agent.Reply{Result: fmt.Appendf(nil, `{ "sessionId":%q, "modes":{"currentModeId":"x"},"extra":1.50,"_meta":{"theirs":true}}`, f.id())}, nil)
+}
+
+// do runs in a turn of the agent.
+func (f *fakeAgent) do(do inAgent) {
+	f.of.pod.t.Helper()
+	if err := f.ref.Tell(do); err != nil {
+		f.of.pod.t.Fatal(err)
+	}
+	f.of.pod.settle()
+}
+
+func (f *fakeAgent) tellUpdate(text string) {
+	params := fmt.Appendf(nil, `{"sessionId":%q,"update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":%q}}}`, f.id(), text)
+	f.tellRaw(params)
+}
+
+func (f *fakeAgent) tellRaw(params []byte) {
+	credit, err := f.credits.Take(canceled(), len(params))
+	if err != nil {
+		credit = nil // more than a pump would pass on
+	}
+	held, _ := f.owner.Account().Acquire(int64(len(params)))
+	_ = f.owner.Tell(agent.Update{Params: params, Held: held, Credit: credit})
+}
+
+func canceled() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
+}
+
+func (f *fakeAgent) say(texts ...string) {
+	f.of.pod.t.Helper()
+	f.do(func(*kernel.Ctx) error {
+		for _, text := range texts {
+			f.tellUpdate(text)
+		}
+		return nil
+	})
+}
+
+// end answers the prompt.
+func (f *fakeAgent) end(result string) {
+	f.of.pod.t.Helper()
+	f.do(func(*kernel.Ctx) error {
+		f.turn.Answer(agent.Reply{Result: []byte(result)}, nil)
+		return nil
+	})
+}
+
+func (f *fakeAgent) fail(bad *jsonrpc.Error) {
+	f.of.pod.t.Helper()
+	f.do(func(*kernel.Ctx) error {
+		f.turn.Fail(bad)
+		return nil
+	})
+}
+
+func (f *fakeAgent) exit(code int) {
+	f.of.pod.t.Helper()
+	f.do(func(*kernel.Ctx) error { return &agent.Exited{Code: code, Stderr: "secret of the agent"} })
+}
+
+// ask sends a request of the agent.
+func (f *fakeAgent) ask(id int64, method, params string) {
+	f.of.pod.t.Helper()
+	f.do(func(*kernel.Ctx) error {
+		return f.owner.Tell(agent.Called{ID: jsonrpc.IntID(id), Method: method, Params: []byte(params)})
+	})
+}
+
+func (f *fakeAgent) askPermission(id int64) {
+	f.of.pod.t.Helper()
+	f.ask(id, acp.MethodPermission, fmt.Sprintf(`{"sessionId":%q,"toolCall":{"toolCallId":"t"},"options":[{"optionId":"all","name":"A","kind":"allow_always"},{"optionId":"once","name":"A","kind":"allow_once"},{"optionId":"no","name":"R","kind":"reject_once"}]}`, f.id()))
+}
+
+func (f *fakeAgent) got(of *[]string) []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	list := *of
+	*of = nil
+	return list
+}
+
+func (f *fakeAgent) see(of *[]string) []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(*of)
+}
+
+func (f *fakeAgent) isDead() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.dead
+}
+
+func (f *fakeAgent) lastReplies() []string { return f.see(&f.replies) }
+
+// is sets how the agents behave from now on.
+func (a *agents) is(set func(a *agents)) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	set(a)
+}
+
+// note sends a notification of the agent that is no update.
+func (f *fakeAgent) note(method, params string) {
+	f.of.pod.t.Helper()
+	f.do(func(*kernel.Ctx) error { return f.owner.Tell(agent.Noted{Method: method, Params: []byte(params)}) })
+}
