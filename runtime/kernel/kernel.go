@@ -40,6 +40,8 @@ type Kernel struct {
 
 	mu      sync.Mutex // the book: lives, obligations, children, watches
 	effects []func()   // to be run when mu is free
+	busy    int        // goroutines that run effects
+	over    bool       // the root has settled, and done is not closed yet
 	root    *cell
 	cause   error
 	orders  uint64
@@ -220,14 +222,25 @@ func (k *Kernel) ignite(c *cell) {
 // later keeps what must not run under the lock until it is free.
 func (k *Kernel) later(f func()) { k.effects = append(k.effects, f) }
 
-// unlock frees the lock and runs what was kept.
+// unlock frees the lock and runs what was kept. The kernel is done when the last of that has run: who waits for Done finds
+// every exit reported.
 func (k *Kernel) unlock() {
 	effects := k.effects
 	k.effects = nil
-	k.mu.Unlock()
-	for _, f := range effects {
-		f()
+	if len(effects) > 0 {
+		k.busy++
+		k.mu.Unlock()
+		for _, f := range effects {
+			f()
+		}
+		k.mu.Lock()
+		k.busy--
 	}
+	if k.over && k.busy == 0 {
+		k.over = false
+		close(k.done)
+	}
+	k.mu.Unlock()
 }
 
 // report tells the log and OnExit of an end. Under the lock.
@@ -240,9 +253,6 @@ func (k *Kernel) report(x Exit) {
 		}
 	})
 }
-
-// ended closes the kernel. Under the lock.
-func (k *Kernel) ended() { close(k.done) }
 
 func (k *Kernel) children(c *cell) []Ref {
 	k.mu.Lock()

@@ -302,7 +302,7 @@ func (k *Kernel) settle(c *cell) {
 	k.setPhase(c, settled)
 	p := c.parent
 	if p == nil {
-		k.ended()
+		k.over = true
 		return
 	}
 	delete(p.life.kids, c.gen)

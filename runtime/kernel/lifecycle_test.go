@@ -343,6 +343,89 @@ func TestTimersComeInTimeAndCanBeTakenBack(t *testing.T) {
 	})
 }
 
+func TestTimersEndWithTheirActor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := kerneltest.Start(t, kernel.Options{})
+		root, _ := kerneltest.Root(t, k)
+		r := kerneltest.Spawn(t, root, kerneltest.NewProbe().Spec("child"))
+		l, err := k.Account().Acquire(700)
+		if err != nil {
+			t.Fatal(err)
+		}
+		kerneltest.Do(t, r, func(c *kernel.Ctx) {
+			c.After(time.Hour, parcel{l})
+			taken, _ := k.Account().Acquire(50)
+			c.After(time.Hour, parcel{taken})()
+			if taken.Size() != 0 {
+				t.Error("a timer that was taken back keeps its lease")
+			}
+		})
+		r.Stop(nil)
+		<-r.Done()
+		if l.Size() != 0 {
+			t.Error("a timer outlives its actor, and keeps its lease")
+		}
+	})
+}
+
+func TestACtxKnowsItsPlace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := kerneltest.Start(t, kernel.Options{})
+		root, _ := kerneltest.Root(t, k)
+		r := kerneltest.Spawn(t, root, kerneltest.NewProbe().Spec("child"))
+		kerneltest.Do(t, r, func(c *kernel.Ctx) {
+			if c.Self() != r || c.Parent() != root || c.Kernel() != k || !c.Now().Equal(time.Now()) || c.Account() != k.Account() || r.Name() != "child" || r.Path() != "test/child" {
+				t.Errorf("self %v, parent %v, %v", c.Self().Path(), c.Parent().Path(), c.Now())
+			}
+			if err := c.Tell(root, "x"); err != nil {
+				t.Error(err)
+			}
+			l, _ := k.Account().Acquire(5)
+			if _, err := c.Request(kernel.Ref{}, parcel{l}); !errors.Is(err, kernel.ErrStopped) || l.Size() != 0 {
+				t.Errorf("a request to nobody: %v", err)
+			}
+			c.Stop(kernel.Ref{}, nil)
+		})
+		kerneltest.Do(t, root, func(c *kernel.Ctx) {
+			if !c.Parent().IsZero() {
+				t.Error("the root has a parent")
+			}
+		})
+	})
+}
+
+func TestAParentMayRetireASuccessorThatWaits(t *testing.T) {
+	k := kerneltest.Start(t, kernel.Options{})
+	root, rp := kerneltest.Root(t, k)
+	slow := kernel.Backoff{Min: time.Hour, Max: time.Hour}
+	for _, which := range []string{"the old one", "the new one"} {
+		r := kerneltest.Spawn(t, root, kernel.Spec{Name: "child", Restart: kernel.Permanent, Backoff: slow, New: ending})
+		_ = r.Tell("panic")
+		x := kerneltest.Await[kernel.Exited](t, rp)
+		if x.Next.IsZero() {
+			t.Fatal("no successor")
+		}
+		p, err := x.Next.Ask("before it runs")
+		if err != nil {
+			t.Fatal(err)
+		}
+		kerneltest.Do(t, root, func(c *kernel.Ctx) {
+			if which == "the old one" {
+				c.Stop(r, errTest)
+			} else {
+				c.Stop(x.Next, errTest)
+			}
+		})
+		if gone := kerneltest.Await[kernel.Exited](t, rp); gone.Ref != x.Next || !gone.Next.IsZero() {
+			t.Errorf("%s: %+v", which, gone)
+		}
+		if _, _, err := p.Wait(within(t)); err == nil {
+			t.Errorf("%s: a question to one that never ran was answered", which)
+		}
+		p.Drop()
+	}
+}
+
 func TestACancelTakesAQueuedQuestionOutAndTellsOfADeliveredOne(t *testing.T) {
 	k := kerneltest.Start(t, kernel.Options{})
 	root, _ := kerneltest.Root(t, k)

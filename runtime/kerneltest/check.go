@@ -36,6 +36,7 @@ type lived struct {
 	hooked  int
 	exits   int
 	inside  int
+	working int // owned goroutines
 	exit    kernel.Exit
 }
 
@@ -157,6 +158,19 @@ func (c *Check) Enter(x *kernel.Ctx, what string) (leave func()) {
 	}
 }
 
+// Working is called at the begin of an owned goroutine, and its result at the end (I3).
+func (c *Check) Working(gen uint64) (done func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	l := c.life(gen)
+	l.working++
+	return func() {
+		c.mu.Lock()
+		l.working--
+		c.mu.Unlock()
+	}
+}
+
 // Hook is called in Stop (I3).
 func (c *Check) Hook(x *kernel.Ctx) {
 	c.mu.Lock()
@@ -178,6 +192,9 @@ func (c *Check) Exit(x kernel.Exit) {
 	}
 	if x.Cause == nil {
 		c.violate("I3", "%s: generation %d ended without a cause", x.Path, x.Gen)
+	}
+	if l.working > 0 && !x.Abandoned {
+		c.violate("I3", "%s: generation %d ended before %d of its goroutines", x.Path, x.Gen, l.working)
 	}
 	l.exit = x
 	if x.Next != 0 {
@@ -374,8 +391,8 @@ func (c *Check) Rest(k *kernel.Kernel) {
 		if l.started == 1 && l.hooked != 1 && !l.exit.Abandoned {
 			c.violate("I3", "generation %d (%s) had %d stop hooks", gen, l.exit.Path, l.hooked)
 		}
-		if l.inside != 0 {
-			c.violate("I12", "generation %d is still in a turn", gen)
+		if l.inside != 0 || l.working != 0 {
+			c.violate("I12", "generation %d is still in a turn or has goroutines", gen)
 		}
 	}
 	for id, d := range c.owed {

@@ -393,6 +393,7 @@ func (m *Monkey) work(c *kernel.Ctx) {
 		how = max(how, 2) // a zoo whose root dies at once shows little
 	}
 	c.Go("work", func(ctx context.Context) kernel.Msg {
+		defer z.Check.Working(self.Gen())()
 		switch how {
 		case 0:
 			panic("monkey in a goroutine")
