@@ -44,7 +44,6 @@ type fakeAgent struct {
 	replies []string
 	turn    *kernel.Question
 	dead    bool
-	live    func() bool // a token was alive when it was stopped
 }
 
 func (a *agents) spec(cfg agent.Config, owner kernel.Ref, name string) kernel.Spec {
