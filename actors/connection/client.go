@@ -105,7 +105,11 @@ func (cl *client) Respond(name string, req uint64, result []byte, lease *kernel.
 	r := cl.book.settle(req)
 	if r == nil {
 		lease.Release()
-		cl.self.CountRefusal("answered_twice")
+		select {
+		case <-cl.gone:
+		default:
+			cl.self.CountRefusal("answered_twice")
+		}
 		return
 	}
 	cl.conclude(name, r, result, lease, err)
@@ -151,6 +155,7 @@ func (cl *client) conclude(name string, r *openRequest, result []byte, lease *ke
 		f.end(false) // the socket is gone, which is an answer too
 	}
 	if e != nil && e.Code == jsonrpc.Overload && e.Raw() == nil {
+		cl.note(e)
 		cl.spend()
 	}
 }
@@ -182,9 +187,33 @@ func overloadOf(err error) *jsonrpc.Error {
 // deny answers a frame that got no place in the ledger, on the control lane.
 func (cl *client) deny(id jsonrpc.ID, e *jsonrpc.Error) {
 	cl.send(jsonrpc.AppendError(nil, id, e))
+	cl.note(e)
 	if e.Code == jsonrpc.CodeParse || e.Code == jsonrpc.InvalidRequest || e.Code == jsonrpc.Overload {
 		cl.spend()
 	}
+}
+
+// note has the tree count a refusal: of a limit by its key, of anything else by what is wrong.
+func (cl *client) note(e *jsonrpc.Error) {
+	what := ""
+	switch e.Code {
+	case jsonrpc.CodeParse:
+		what = "not_json"
+	case jsonrpc.InvalidRequest:
+		what = "invalid_request"
+	case jsonrpc.NotInitialized:
+		what = "not_initialized"
+	case jsonrpc.InvalidParams:
+		what = "invalid_params"
+	case jsonrpc.Overload:
+		what = "overload"
+		if data, ok := e.Data.(jsonrpc.OverloadData); ok {
+			what = data.Scope
+		}
+	default: // an unknown method, which some clients use as a ping, or a fault that is logged elsewhere
+		return
+	}
+	cl.self.CountRefusal(what)
 }
 
 // spend counts a refusal; the one too many ends the connection.

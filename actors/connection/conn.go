@@ -57,7 +57,7 @@ func (a *conn) Start(c *kernel.Ctx) error {
 		s.leave()
 	})
 	trace := newTracer(a.cfg.Trace, c.Log())
-	a.writer = &writer{wire: s.wire, out: a.client.out, cfg: a.cfg, stats: a.stats, trace: trace}
+	a.writer = &writer{wire: s.wire, socket: innermost(s.socket), out: a.client.out, cfg: a.cfg, stats: a.stats, trace: trace}
 	s.reader.client, s.reader.trace = a.client, trace
 	self := c.Self()
 	c.Go("reader", func(ctx context.Context) kernel.Msg {

@@ -56,10 +56,12 @@ func (a *conn) faulty(c *kernel.Ctx, fault *jsonrpc.Fault) {
 		a.client.deny(fault.ID, fault.Err())
 		return
 	}
-	c.Refuse("invalid_dropped")
-	if fault.Code == jsonrpc.Overload {
-		a.client.spend() // dropped for its size
+	if fault.Code == jsonrpc.Overload { // dropped for its size
+		a.client.note(fault.Err())
+		a.client.spend()
+		return
 	}
+	c.Refuse("invalid_dropped")
 }
 
 // requested dispatches a request. Everything but initialize needs one first; what nobody knows is told so at any time, which

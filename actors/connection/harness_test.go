@@ -17,6 +17,7 @@ import (
 
 	"github.com/acpod/acpod/actors/session"
 	"github.com/acpod/acpod/protocol/acp"
+	"github.com/acpod/acpod/runtime/door"
 	"github.com/acpod/acpod/runtime/kernel"
 	"github.com/acpod/acpod/runtime/kerneltest"
 )
@@ -74,8 +75,15 @@ func startPodIn(t *testing.T, cfg Config, o kernel.Options) *testPod {
 	p.gateway = New(cfg, sessions.Current, p.offers)
 	p.ref = kerneltest.Spawn(t, p.root, p.gateway.Spec())
 	kerneltest.Eventually(t, "the gateway runs", func() bool { return p.gateway.ref.Load() != nil })
-	p.server = httptest.NewServer(p.gateway)
-	t.Cleanup(p.server.Close)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	socket, err := door.NewSocket(listener)
+	must(t, err)
+	p.server = httptest.NewUnstartedServer(p.gateway)
+	must(t, p.server.Listener.Close())
+	p.server.Listener = socket.View(0, nil) // as in the pod: the gateway's sockets come wrapped
+	p.server.Start()
+	t.Cleanup(func() { p.server.Close(); must(t, socket.Close()) })
 	return p
 }
 

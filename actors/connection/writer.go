@@ -24,12 +24,13 @@ const (
 
 // writer is the only one that writes to the socket after the handshake. It runs on a goroutine that the actor owns.
 type writer struct {
-	wire  *wire
-	out   *outbox
-	cfg   *Config
-	stats *counters
-	trace *tracer
-	sent  atomic.Int64 // bytes, frames' headers included
+	wire   *wire
+	socket net.Conn // the innermost, so that parts leave in one system call
+	out    *outbox
+	cfg    *Config
+	stats  *counters
+	trace  *tracer
+	sent   atomic.Int64 // bytes, frames' headers included
 
 	head [10]byte
 	bufs net.Buffers // reused; net.Buffers.WriteTo eats it
@@ -61,6 +62,17 @@ func (w *writer) run() *Exit {
 		case err != nil:
 			return &Exit{Reason: WriteError, Err: err}
 		}
+	}
+}
+
+// innermost is the connection that a listener's wrapper holds.
+func innermost(socket net.Conn) net.Conn {
+	for {
+		outer, ok := socket.(interface{ Unwrap() net.Conn })
+		if !ok {
+			return socket
+		}
+		socket = outer.Unwrap()
 	}
 }
 
@@ -154,7 +166,7 @@ func (w *writer) flush() error {
 		if err := w.wire.SetWriteDeadline(time.Now().Add(w.cfg.WriteTimeout)); err != nil {
 			return err
 		}
-		n, err := w.bufs.WriteTo(w.wire.Conn)
+		n, err := w.bufs.WriteTo(w.socket)
 		w.sent.Add(n)
 		if n > 0 && errors.Is(err, os.ErrDeadlineExceeded) {
 			continue

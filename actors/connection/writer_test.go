@@ -51,7 +51,7 @@ func readServed(r io.Reader) (served, error) {
 
 func testWriter(socket net.Conn) *writer {
 	cfg := Config{}.withDefaults()
-	return &writer{wire: newWire(socket, bufio.NewReader(socket), testAccount(1<<20), &cfg), out: newOutbox(&cfg), cfg: &cfg, stats: newCounters()}
+	return &writer{wire: newWire(socket, bufio.NewReader(socket), testAccount(1<<20), &cfg), socket: socket, out: newOutbox(&cfg), cfg: &cfg, stats: newCounters()}
 }
 
 func TestPartsLeaveAsOneMessage(t *testing.T) {

@@ -125,6 +125,17 @@ type counted struct {
 	once sync.Once
 }
 
+// Unwrap gives the connection below, for what is particular to TCP: several buffers in one write. Close the outer one.
+func (c *counted) Unwrap() net.Conn { return c.Conn }
+
+// CloseWrite ends the sending side, so that a peer can be waited for after a last word.
+func (c *counted) CloseWrite() error {
+	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return errors.ErrUnsupported
+}
+
 func (c *counted) Close() error {
 	c.once.Do(func() { c.view.open.Add(-1) })
 	return c.Conn.Close()
