@@ -2,6 +2,7 @@ package kernel_test
 
 import (
 	"context"
+	"strconv"
 	"testing"
 	"time"
 
@@ -85,37 +86,88 @@ func BenchmarkTellBesideOthers(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// A wake-up is a message to an idle actor, and the way back.
+// A wake-up is a message to an idle actor: a token that goes round a ring wakes one after the other.
+
+const ringSize = 64
 
 func wakeOurs(b *testing.B, n int) time.Duration {
-	back := make(chan struct{})
-	r := benchRoot(b, receive(func(*kernel.Ctx, kernel.Msg) error { back <- struct{}{}; return nil }))
-	t0 := time.Now()
-	for range n {
-		_ = r.Tell(benchMsg)
-		<-back
+	done := make(chan struct{})
+	refs := make([]kernel.Ref, ringSize)
+	k := kernel.New(kernel.Options{Limit: 1 << 40})
+	ready := make(chan struct{})
+	_, err := k.Root(kernel.Spec{Name: "root", New: func() kernel.Behavior {
+		return starting(func(c *kernel.Ctx) error {
+			defer close(ready)
+			for i := range refs {
+				r, err := c.Spawn(kernel.Spec{Name: strconv.Itoa(i), Kind: "ring", New: func() kernel.Behavior {
+					return receive(func(_ *kernel.Ctx, m kernel.Msg) error {
+						if t := m.(*token); t.left == 0 {
+							close(done)
+						} else {
+							t.left--
+							_ = refs[(i+1)%ringSize].Tell(m)
+						}
+						return nil
+					})
+				}})
+				if err != nil {
+					return err
+				}
+				refs[i] = r
+			}
+			return nil
+		})
+	}})
+	if err != nil {
+		b.Fatal(err)
 	}
-	return time.Since(t0)
+	<-ready
+	t0 := time.Now()
+	_ = refs[0].Tell(&token{n})
+	<-done
+	d := time.Since(t0)
+	k.Shutdown(context.Background())
+	return d
 }
+
+type token struct{ left int }
+
+// starting is a behavior that only starts.
+type starting func(*kernel.Ctx) error
+
+func (f starting) Start(c *kernel.Ctx) error             { return f(c) }
+func (f starting) Receive(*kernel.Ctx, kernel.Msg) error { return nil }
 
 type receive func(*kernel.Ctx, kernel.Msg) error
 
 func (f receive) Receive(c *kernel.Ctx, m kernel.Msg) error { return f(c, m) }
 
 func wakeChannel(n int) time.Duration {
-	ch, back := make(chan any), make(chan struct{})
-	go func() {
-		for range ch {
-			back <- struct{}{}
-		}
-	}()
-	t0 := time.Now()
-	for range n {
-		ch <- benchMsg
-		<-back
+	done := make(chan struct{})
+	ring := make([]chan *token, ringSize)
+	for i := range ring {
+		ring[i] = make(chan *token, 1)
 	}
-	close(ch)
-	return time.Since(t0)
+	for i := range ring {
+		go func() {
+			for t := range ring[i] {
+				if t.left == 0 {
+					close(done)
+				} else {
+					t.left--
+					ring[(i+1)%ringSize] <- t
+				}
+			}
+		}()
+	}
+	t0 := time.Now()
+	ring[0] <- &token{n}
+	<-done
+	d := time.Since(t0)
+	for _, c := range ring {
+		close(c)
+	}
+	return d
 }
 
 func BenchmarkWakeBesideOthers(b *testing.B) {

@@ -596,19 +596,27 @@ func tellStock(n int) time.Duration {
 }
 
 func wakeStock(n int) time.Duration {
-	back := make(chan struct{})
+	done := make(chan struct{})
 	s := quietSystem()
-	pid := s.Root.Spawn(actor.PropsFromFunc(func(c actor.Context) {
-		if _, ok := c.Message().(string); ok {
-			back <- struct{}{}
-		}
-	}))
-	t0 := time.Now()
-	for range n {
-		s.Root.Send(pid, benchMsg)
-		<-back
+	pids := make([]*actor.PID, ringSize)
+	for i := range pids {
+		pids[i] = s.Root.Spawn(actor.PropsFromFunc(func(c actor.Context) {
+			if t, ok := c.Message().(*token); ok {
+				if t.left == 0 {
+					close(done)
+				} else {
+					t.left--
+					c.Send(pids[(i+1)%ringSize], t)
+				}
+			}
+		}))
 	}
+	t0 := time.Now()
+	s.Root.Send(pids[0], &token{n})
+	<-done
 	d := time.Since(t0)
-	s.Root.Stop(pid)
+	for _, p := range pids {
+		s.Root.Stop(p)
+	}
 	return d
 }
