@@ -12,6 +12,7 @@ type phase uint8
 
 const (
 	waiting  phase = iota // for servers that are connecting
+	parked                // for a moment, whether the caller of the same call has just gone
 	checking              // its arguments, and its key in the ledger
 	ready                 // checked and about to be sent
 	running               // sent, its answer is open
@@ -75,7 +76,7 @@ func (d *desk) begin(c *kernel.Ctx, r Request) {
 		d.refuse(c, k, &Refusal{Code: Unknown, Text: unknownText(r.Name)})
 		return
 	}
-	if d.rejoin(c, k, a) {
+	if d.rejoin(k, a) {
 		r.Bytes.Release()
 		return
 	}
@@ -86,6 +87,11 @@ func (d *desk) begin(c *kernel.Ctx, r Request) {
 		return
 	}
 	d.enter(k, a)
+	if d.twin(k) != nil {
+		k.phase = parked
+		k.timer = c.After(parkTime, parkOver{k.id})
+		return
+	}
 	d.resolve(c, k, false)
 }
 

@@ -23,6 +23,7 @@ func (d *desk) left(c *kernel.Ctx, q *kernel.Question) {
 	k.former, k.until = gone, c.Now().Add(d.limits.OrphanWindow)
 	k.timer = c.After(d.limits.OrphanWindow, orphanOver{k.id})
 	c.Log().Debug("a call runs on without its caller", "call", k.id, "window", d.limits.OrphanWindow)
+	d.unparkFor(c, k)
 }
 
 // drop takes one caller off a call.

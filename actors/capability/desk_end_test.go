@@ -187,15 +187,58 @@ func TestOnlyTheSameTokenNameAndBytesJoin(t *testing.T) {
 	}
 }
 
+func TestARepeatThatIsFasterThanTheNewsOfItsFirstSocketJoins(t *testing.T) {
+	r := Request{Name: "shop.buy", Arguments: []byte(`{"n":1}`)}
+	run(t, DeskConfig{}, func(w *world) {
+		s := w.attach(shop("shop.buy"))
+		first := w.call(r)
+		_, q := s.next(t)
+		again := w.call(r)
+		time.Sleep(parkTime / 2)
+		first.hang()
+		w.answer(q, "once")
+		if e := again.wait(); !strings.Contains(string(e.result.Raw), "once") {
+			t.Errorf("got %s, %v", e.result.Raw, e.err)
+		}
+		w.reachedNobody(s)
+	})
+	run(t, DeskConfig{}, func(w *world) { // its first caller gets the result: this is another call
+		s := w.attach(shop("shop.buy"))
+		first := w.call(r)
+		_, q := s.next(t)
+		again := w.call(r)
+		w.reachedNobody(s)
+		w.answer(q, "first")
+		first.wait()
+		_, q = s.next(t)
+		w.answer(q, "second")
+		if e := again.wait(); !strings.Contains(string(e.result.Raw), "second") || e.after != 0 {
+			t.Errorf("got %s, %v after %v", e.result.Raw, e.err, e.after)
+		}
+	})
+	run(t, DeskConfig{}, func(w *world) { // the turn ends: both do, once
+		s := w.attach(shop("shop.buy"))
+		first, again := w.call(r), w.call(r)
+		s.next(t)
+		w.signal(EndCalls{Reason: EndTurn})
+		if a, b := first.wait(), again.wait(); a.code() != OutcomeUnknown || b.code() != CancelledCall {
+			t.Errorf("got %v and %v", a.err, b.err)
+		}
+		if n := len(w.trail.all()); n != 3 {
+			t.Errorf("%d records: %+v", n, w.trail.all())
+		}
+	})
+}
+
 func TestTwoPresentCallersNeverJoin(t *testing.T) {
 	run(t, DeskConfig{}, func(w *world) {
 		s := w.attach(shop("shop.buy"))
 		r := Request{Name: "shop.buy", Arguments: []byte(`{"n":1}`)}
 		a, b := w.call(r), w.call(r)
-		for _, text := range []string{"first", "second"} {
-			_, q := s.next(t)
-			w.answer(q, text)
-		}
+		_, first := s.next(t)
+		_, second := s.next(t) // both are there, and both are sent
+		w.answer(first, "first")
+		w.answer(second, "second")
 		if x, y := a.wait(), b.wait(); string(x.result.Raw) == string(y.result.Raw) {
 			t.Errorf("both got %s", x.result.Raw)
 		}

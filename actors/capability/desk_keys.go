@@ -208,35 +208,6 @@ func (b *keyBook) clear() {
 	}
 }
 
-// rejoin looks for what an identical call of the same token left behind: an
-// orphan that runs, which it joins, or its finished result, which it gets. Calls
-// that have a caller are never joined without a key, and anonymous callers join by
-// key alone.
-func (d *desk) rejoin(c *kernel.Ctx, k *call, a asker) bool {
-	if a.token == [32]byte{} {
-		return false
-	}
-	same := func(o *call) bool {
-		return o.request.Token == a.token && o.request.Name == k.request.Name && o.sha == k.sha &&
-			(k.request.Key == "" || k.request.Key == o.request.Key)
-	}
-	for _, o := range d.open() {
-		if o.phase == running && len(o.askers) == 0 && same(o) {
-			o.stopTimer()
-			d.join(o, a)
-			return true
-		}
-	}
-	for _, kp := range d.keys.kept {
-		if kp.orphan != nil && same(kp.orphan) {
-			d.keys.take(kp)
-			a.question.Answer(kp.result, kp.lease)
-			return true
-		}
-	}
-	return false
-}
-
 // record is the ledger's record of a call, with an empty key when it has none.
 func (d *desk) record(k *call) KeyRecord {
 	if k.key == nil {

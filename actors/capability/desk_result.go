@@ -47,6 +47,7 @@ func (d *desk) answered(c *kernel.Ctx, a kernel.Answer) {
 func (d *desk) deliver(c *kernel.Ctx, k *call, result Result, lease *kernel.Lease, outcome string, isErr bool) {
 	d.exit(c, k, outcome, isErr, len(result.Raw))
 	askers := d.leave(k)
+	defer d.unparkFor(c, k)
 	if k.key != nil {
 		d.keepForKey(c, k, result)
 	} else if len(askers) == 0 {
@@ -96,6 +97,9 @@ func (d *desk) fail(c *kernel.Ctx, k *call, cause error) {
 
 // refuse ends a call with a refusal for all its callers.
 func (d *desk) refuse(c *kernel.Ctx, k *call, refusal *Refusal) {
+	if d.calls[k.id] != k {
+		return // it ended meanwhile
+	}
 	if !k.ticket.IsZero() {
 		c.Cancel(k.ticket)
 		delete(d.tickets, k.ticket)
@@ -113,6 +117,7 @@ func (d *desk) refuse(c *kernel.Ctx, k *call, refusal *Refusal) {
 	for _, a := range d.leave(k) {
 		a.question.Fail(refusal)
 	}
+	d.unparkFor(c, k)
 }
 
 // exit writes the end of a sent call into the audit and pays what was owed.
