@@ -195,7 +195,7 @@ func (cl *client) deny(id jsonrpc.ID, e *jsonrpc.Error) {
 
 // note has the tree count a refusal: of a limit by its key, of anything else by what is wrong.
 func (cl *client) note(e *jsonrpc.Error) {
-	what := ""
+	var what string
 	switch e.Code {
 	case jsonrpc.CodeParse:
 		what = "not_json"
