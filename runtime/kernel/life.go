@@ -161,8 +161,8 @@ func (k *Kernel) graceOver(c *cell) {
 	l.since = k.clock.Now()
 	e := *c.exit.Load()
 	e.cause = &abandoned{e.cause}
+	c.over.Store(true) // before it can be seen as abandoned
 	c.exit.Store(&e)
-	c.over.Store(true)
 	k.advance(c)
 }
 
@@ -318,7 +318,7 @@ func (k *Kernel) settle(c *cell) {
 // stuck tells whether something of a generation still runs that should not.
 func (k *Kernel) stuck(c *cell) bool {
 	l := &c.life
-	return !l.over || l.hook && !l.hookDone || len(l.goroutines) > 0 || len(l.book.overdue) > 0
+	return !l.over || l.hook && !l.hookDone || len(l.goroutines) > 0 || l.book.running > 0 || len(l.book.overdue) > 0
 }
 
 // unstick forgets a settled generation once the last of what was stuck in it has really ended.
