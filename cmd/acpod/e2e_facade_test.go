@@ -114,14 +114,13 @@ func TestWhatAClosedRequestDoesDependsOnTheTool(t *testing.T) {
 	}
 
 	abort("katashiro.read_dom")
-	e.await("the cancel of the reading call", func() bool { return server.cancelled() > 0 })
+	e.await("the cancel of the reading call", func() bool { return server.cancelled() == 2 }) // generation A has two words for it
 
 	cancels := server.cancelled()
 	abort("katashiro.click")
 	id := e.lastCallID()
 	again := make(chan toolResult, 1)
 	go func() { again <- agent.execute("katashiro.click", `{"once":1}`) }()
-	p.await("the repeat at the desk", func() bool { return strings.Contains(p.log.String(), "joined") || p.tree().Pod.CallsInFlight >= 1 })
 	e.write(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"clicked once"}]}}`, id))
 	if result := <-again; result.text() != "clicked once" {
 		t.Errorf("the same call again: %s", result.raw)
