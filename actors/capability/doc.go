@@ -18,10 +18,9 @@
 // # The rules
 //
 // The catalog is what is fetched and granted, computed when it is read; no
-// cache and no list, early or late, shows more than the policy of that moment
-// (invariant 10 of the design). A name that was shown once keeps meaning the
-// same server and tool until the session ends (invariant 9). Every call and
-// every refusal is in the audit. Whatever was sent and not answered ends as
+// cache and no list, early or late, shows more than the policy of that moment.
+// A name that was shown once keeps meaning the same server and tool until the
+// session ends. Every call and every refusal is in the audit. Whatever was sent and not answered ends as
 // outcome_unknown unless the tool only reads: nothing is repeated silently.
 //
 // # What it does not know

@@ -1,5 +1,5 @@
-// Package pod composes the daemon: it turns a configuration into actors, in the order of the design, and ends them in the
-// reverse order. It is the only package that knows all others.
+// Package pod composes the daemon: it turns a configuration into actors, in one order, and ends them in the reverse one. It is
+// the only package that knows all others.
 //
 // # The order
 //
