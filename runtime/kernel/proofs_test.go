@@ -348,42 +348,44 @@ func TestResultsAndAnswersKeepTheOrderOfTheirSender(t *testing.T) {
 }
 
 func TestAnOrderedParentStopsOneChildAfterTheOther(t *testing.T) {
-	k := kerneltest.Start(t, kernel.Options{})
-	j := &journal{}
-	spec := func(name string, kids ...kernel.Spec) kernel.Spec {
-		p := kerneltest.NewProbe()
-		p.OnStart = func(c *kernel.Ctx) error {
-			c.Own("thing", func(context.Context, error) { time.Sleep(time.Millisecond); j.add("%s:released", name) })
-			for _, s := range kids {
-				if _, err := c.Spawn(s); err != nil {
-					return err
+	synctest.Test(t, func(t *testing.T) {
+		k := kerneltest.Start(t, kernel.Options{})
+		j := &journal{}
+		spec := func(name string, kids ...kernel.Spec) kernel.Spec {
+			p := kerneltest.NewProbe()
+			p.OnStart = func(c *kernel.Ctx) error {
+				c.Own("thing", func(context.Context, error) { time.Sleep(time.Second); j.add("%s:released", name) })
+				for _, s := range kids {
+					if _, err := c.Spawn(s); err != nil {
+						return err
+					}
 				}
+				return nil
 			}
-			return nil
-		}
-		p.OnStop = func(c *kernel.Ctx, cause error) {
-			if n := len(c.Children()); n != len(kids) {
-				t.Errorf("%s: %d children live in the Stop hook, want %d", name, n, len(kids))
+			p.OnStop = func(c *kernel.Ctx, cause error) {
+				if n := len(c.Children()); n != len(kids) {
+					t.Errorf("%s: %d children live in the Stop hook, want %d", name, n, len(kids))
+				}
+				j.add("%s:stop", name)
 			}
-			j.add("%s:stop", name)
+			s := p.Spec(name)
+			s.Ordered = true
+			return s
 		}
-		s := p.Spec(name)
-		s.Ordered = true
-		return s
-	}
-	if _, err := k.Root(spec("root", spec("a", spec("a1"), spec("a2")), spec("b"), spec("c", spec("c1")))); err != nil {
-		t.Fatal(err)
-	}
-	kerneltest.Eventually(t, "the tree stands", func() bool {
-		return len(k.Tree().Children) == 3 && len(k.Tree().Children[0].Children) == 2 && len(k.Tree().Children[2].Children) == 1
+		if _, err := k.Root(spec("root", spec("a", spec("a1"), spec("a2")), spec("b"), spec("c", spec("c1")))); err != nil {
+			t.Fatal(err)
+		}
+		kerneltest.Eventually(t, "the tree stands", func() bool {
+			return len(k.Tree().Children) == 3 && len(k.Tree().Children[0].Children) == 2 && len(k.Tree().Children[2].Children) == 1
+		})
+		if r := k.Shutdown(t.Context()); !r.Empty() {
+			t.Fatal(r)
+		}
+		want := "root:stop c:stop c1:stop c1:released c:released b:stop b:released a:stop a2:stop a2:released a1:stop a1:released a:released root:released"
+		if got := j.String(); got != want {
+			t.Errorf("order\n%s\nwant\n%s", got, want)
+		}
 	})
-	if r := k.Shutdown(within(t)); !r.Empty() {
-		t.Fatal(r)
-	}
-	want := "root:stop c:stop c1:stop c1:released c:released b:stop b:released a:stop a2:stop a2:released a1:stop a1:released a:released root:released"
-	if got := j.String(); got != want {
-		t.Errorf("order\n%s\nwant\n%s", got, want)
-	}
 }
 
 func TestAStuckSupervisorDoesNotKeepItsSubtree(t *testing.T) {

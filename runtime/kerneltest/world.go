@@ -193,6 +193,7 @@ func Storm(seed uint64) Result {
 	src := &lockedSource{s: rand.NewPCG(seed, 7)}
 	rng := rand.New(src)
 	check := NewCheck(time.Now)
+	check.parallel = true
 	var energy atomic.Int64
 	energy.Store(3000)
 	c := &crowd{rng: rng}
