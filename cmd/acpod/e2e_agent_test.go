@@ -12,6 +12,7 @@ import (
 // Of what a client declares, an agent gets its working directory and the facade. Nothing that the client names is
 // started, dialled or handed on.
 func TestNothingOfAClientsCommandsReachesTheAgent(t *testing.T) {
+	t.Parallel()
 	p := startPod(t, with(baseConfig, "agent.forward_meta", `["kept"]`))
 	marker := filepath.Join(p.home, "ran")
 	touch := object{"name": "evil", "command": "/usr/bin/touch", "args": []any{marker}, "env": []any{}}
@@ -73,6 +74,7 @@ func TestNothingOfAClientsCommandsReachesTheAgent(t *testing.T) {
 }
 
 func TestOnlyDirectoriesInsideTheWorkdirAreTaken(t *testing.T) {
+	t.Parallel()
 	p := startPod(t, baseConfig)
 	work, err := filepath.EvalSymlinks(filepath.Join(p.home, "work"))
 	if err != nil {
@@ -146,6 +148,7 @@ func TestOnlyDirectoriesInsideTheWorkdirAreTaken(t *testing.T) {
 }
 
 func TestATurnEndsOnceAndForTheRightReason(t *testing.T) {
+	t.Parallel()
 	p := startPod(t, with(baseConfig, "agent.cancel_timeout", `"500ms"`, "agent.turn_idle_timeout", `"2s"`, "agent.stop_grace", `"300ms"`))
 	e := dial(t, p)
 	session := e.open()
@@ -203,6 +206,7 @@ func TestATurnEndsOnceAndForTheRightReason(t *testing.T) {
 }
 
 func TestAPermissionIsAskedOfTheClient(t *testing.T) {
+	t.Parallel()
 	p := startPod(t, with(baseConfig, "agent.permission_timeout", `"1s"`))
 	e := dial(t, p)
 	asked := make(chan frame, 10)

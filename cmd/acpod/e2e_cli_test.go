@@ -10,6 +10,7 @@ import (
 )
 
 func TestEveryCommandHasHelpWithAnExampleAndTheDocumentedExitCodes(t *testing.T) {
+	t.Parallel()
 	for _, command := range [][]string{{}, {"serve"}, {"agent"}, {"agent", "demo"}, {"config"}, {"config", "check"}, {"config", "show"}, {"tree"}, {"version"}} {
 		code, out, _ := run(t, nil, append(command, "--help")...)
 		if code != 0 || !strings.Contains(out, "acpod") {
@@ -47,6 +48,7 @@ func TestEveryCommandHasHelpWithAnExampleAndTheDocumentedExitCodes(t *testing.T)
 }
 
 func TestTheExampleConfigIsWhatThePodDoesWithoutOne(t *testing.T) {
+	t.Parallel()
 	example, err := filepath.Abs("../../docs/acpod.example.toml")
 	if err != nil {
 		t.Fatal(err)
@@ -57,6 +59,7 @@ func TestTheExampleConfigIsWhatThePodDoesWithoutOne(t *testing.T) {
 }
 
 func TestTheEffectiveConfigTellsWhereAValueIsFromAndNoSecret(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "acpod.toml")
 	if err := os.WriteFile(file, []byte("[acp]\nauth_key = \"very.secret-key\"\nkeepalive = \"7s\"\n[agent]\nmax_sessions = 3\nenv = { TOKEN = \"also-secret\" }\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -99,6 +102,7 @@ func TestTheEffectiveConfigTellsWhereAValueIsFromAndNoSecret(t *testing.T) {
 }
 
 func TestVersionAndTree(t *testing.T) {
+	t.Parallel()
 	code, out, _ := run(t, nil, "version", "--json")
 	var version struct{ Version, Commit, Go string }
 	if err := json.Unmarshal([]byte(out), &version); code != 0 || err != nil || version.Version == "" || version.Commit == "" || !strings.HasPrefix(version.Go, "go1.27") {
@@ -121,6 +125,7 @@ func TestVersionAndTree(t *testing.T) {
 
 // Without any config there is a pod: all three listeners on loopback, the demo agent, the page.
 func TestTheEmbeddedDefaultRuns(t *testing.T) {
+	t.Parallel()
 	p := startPod(t, "", func(c *exec.Cmd) {
 		c.Args = []string{c.Args[0], "serve", "--ready-file", c.Args[len(c.Args)-1]}
 		c.Env = append(c.Env, "ACPOD_ACP__LISTEN=127.0.0.1:0", "ACPOD_MCP__LISTEN=127.0.0.1:0", "ACPOD_DEBUG__LISTEN=127.0.0.1:0")

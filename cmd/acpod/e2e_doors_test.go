@@ -12,6 +12,7 @@ import (
 
 // Who may knock at which listener, by Host, Origin and Sec-Fetch-Site: for every method, on all three.
 func TestTheDoorsOfAllThreeListeners(t *testing.T) {
+	t.Parallel()
 	p := startPod(t, with(baseConfig, "acp.allowed_origins", `["https://allowed.example"]`))
 	for _, listener := range []struct{ name, address, path, method string }{
 		{"public", p.Public, "/healthz", "GET"},
@@ -75,6 +76,7 @@ func TestTheDoorsOfAllThreeListeners(t *testing.T) {
 
 // GET /acp follows "Who gets in" alone.
 func TestWhoGetsInToACP(t *testing.T) {
+	t.Parallel()
 	keyless := startPod(t, with(baseConfig, "acp.allowed_origins", `["https://allowed.example"]`))
 	keyed := startPod(t, with(baseConfig, "acp.auth_key", `"the.key-1"`)+"[[acp.keys]]\nname = \"laptop\"\nkey = \"the.other-key\"\n")
 	bearer := func(tokens ...string) http.Header {
@@ -163,6 +165,7 @@ func rawUpgrade(t *testing.T, address, host string) int {
 
 // What a pod refuses at start is one line, and nothing listens.
 func TestEachStartUpRefusalIsOneLineAndNothingListens(t *testing.T) {
+	t.Parallel()
 	empty := filepath.Join(t.TempDir(), "empty")
 	if err := os.WriteFile(empty, nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -208,6 +211,7 @@ func TestEachStartUpRefusalIsOneLineAndNothingListens(t *testing.T) {
 }
 
 func TestWithoutAnMCPSectionThereIsNoFacade(t *testing.T) {
+	t.Parallel()
 	config := baseConfig[:strings.Index(baseConfig, "[mcp]")] + baseConfig[strings.Index(baseConfig, "[debug]"):]
 	p := startPod(t, config)
 	if p.Facade != "" {

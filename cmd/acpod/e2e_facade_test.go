@@ -11,6 +11,7 @@ import (
 )
 
 func TestTheFacadeIsStatelessAndExactAboutHTTP(t *testing.T) {
+	t.Parallel()
 	p := startPod(t, noAgent)
 	a := anonymous(t, p)
 	initialize := `{"jsonrpc":"2.0","id":"i-1","method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`
@@ -67,6 +68,7 @@ func TestTheFacadeIsStatelessAndExactAboutHTTP(t *testing.T) {
 
 // A session id of a former life of the pod is of no consequence: the call runs, once, under its own id.
 func TestAStaleSessionIDAfterARestartIsServed(t *testing.T) {
+	t.Parallel()
 	first := startPod(t, noAgent)
 	e := dial(t, first)
 	old := e.facadeOf(e.open(newServer("katashiro", genA, "katashiro.click")))
@@ -90,6 +92,7 @@ func TestAStaleSessionIDAfterARestartIsServed(t *testing.T) {
 
 // A closed request ends a reading call at once; a writing one runs on, and the same call again gets its result.
 func TestWhatAClosedRequestDoesDependsOnTheTool(t *testing.T) {
+	t.Parallel()
 	p := startPod(t, noAgent)
 	e := dial(t, p)
 	server := newServer("katashiro", genA, "katashiro.click")
@@ -148,6 +151,7 @@ func (e *extension) lastCallID() string {
 }
 
 func TestNobodyCancelsAnothersCall(t *testing.T) {
+	t.Parallel()
 	p := startPod(t, noAgent)
 	e, f := dial(t, p), dial(t, p)
 	server := newServer("katashiro", genA, "katashiro.click")

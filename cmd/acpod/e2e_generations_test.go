@@ -9,6 +9,7 @@ import (
 
 // The main job: a prompt in, a tool call out through the client's own socket, in each of the wire's generations.
 func TestAnExtensionOfEachGenerationIsDeclaredListedCalledAndEnded(t *testing.T) {
+	t.Parallel()
 	for _, generation := range []generation{genA, genB, genC, gen0} {
 		t.Run(string(generation), func(t *testing.T) {
 			t.Parallel()
@@ -60,6 +61,7 @@ func TestAnExtensionOfEachGenerationIsDeclaredListedCalledAndEnded(t *testing.T)
 
 // What the agent streams reaches the client unchanged, in order, and before the turn's answer.
 func TestUpdatesAreCompleteInOrderAndBeforeTheAnswer(t *testing.T) {
+	t.Parallel()
 	p := startPod(t, baseConfig)
 	e := dial(t, p)
 	session := e.open()
@@ -82,6 +84,7 @@ func TestUpdatesAreCompleteInOrderAndBeforeTheAnswer(t *testing.T) {
 
 // A result is carried, not interpreted: what a client answers reaches the agent to the byte.
 func TestAResultPassesToTheByte(t *testing.T) {
+	t.Parallel()
 	p := startPod(t, with(baseConfig, "agent.driver", `"none"`))
 	e := dial(t, p)
 	server := newServer("katashiro", genA, "katashiro.click")
@@ -95,6 +98,7 @@ func TestAResultPassesToTheByte(t *testing.T) {
 
 // The arguments that an agent sends reach the client to the byte.
 func TestArgumentsPassToTheByte(t *testing.T) {
+	t.Parallel()
 	p := startPod(t, with(baseConfig, "agent.driver", `"none"`))
 	e := dial(t, p)
 	server := newServer("katashiro", genA, "katashiro.type")

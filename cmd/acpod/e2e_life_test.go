@@ -14,6 +14,7 @@ import (
 )
 
 func TestTheTreeShowsAllOfItAndComesToRest(t *testing.T) {
+	t.Parallel()
 	p := startPod(t, baseConfig)
 	e := dial(t, p)
 	server := newServer("katashiro", genA, "katashiro.click")
@@ -60,6 +61,7 @@ func TestTheTreeShowsAllOfItAndComesToRest(t *testing.T) {
 }
 
 func TestSessionsWhoseClientsLeftComeToRestByThemselves(t *testing.T) {
+	t.Parallel()
 	p := startPod(t, with(baseConfig, "agent.session_ttl", `"1s"`))
 	for range 3 {
 		e := dial(t, p)
@@ -73,6 +75,7 @@ func TestSessionsWhoseClientsLeftComeToRestByThemselves(t *testing.T) {
 }
 
 func TestAKilledPodLeavesNoProcess(t *testing.T) {
+	t.Parallel()
 	p := startPod(t, baseConfig)
 	e := dial(t, p)
 	session := e.open()
@@ -98,6 +101,7 @@ func TestAKilledPodLeavesNoProcess(t *testing.T) {
 }
 
 func TestAStoppedPodLeavesNoProcessAndTellsItsClients(t *testing.T) {
+	t.Parallel()
 	p := startPod(t, with(baseConfig, "pod.drain_timeout", `"1s"`, "agent.stop_grace", `"300ms"`))
 	e := dial(t, p)
 	session := e.open(newServer("katashiro", genA, "katashiro.click"))
@@ -140,6 +144,7 @@ func (e *extension) newID() string {
 
 // A client that lost its socket finds its session again, with what was said meanwhile, once and in order.
 func TestALostClientFindsItsSessionAgain(t *testing.T) {
+	t.Parallel()
 	p := startPod(t, baseConfig)
 	secret := object{"acpod.dev/client": "a secret made by this client"}
 	first := dial(t, p)
@@ -202,6 +207,7 @@ func (e *extension) heard(session string) string {
 
 // What peers choose stays one line and harmless, wherever it is shown.
 func TestHostileTextStaysTextEverywhere(t *testing.T) {
+	t.Parallel()
 	p := startPod(t, baseConfig)
 	e := dial(t, p)
 	hostile := "<script>alert(1)</script>\n\x1b[31mred\u202e\x00 level=ERROR msg=forged"

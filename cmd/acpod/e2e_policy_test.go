@@ -22,6 +22,7 @@ func tools(names string) (list []object) {
 
 // Catalog = fetched and granted, computed when it is read: no early list, late list or cache shows more.
 func TestExactlyTheGrantedToolsAreSeen(t *testing.T) {
+	t.Parallel()
 	p := startPod(t, noAgent)
 	e := dial(t, p)
 	e.hello()
@@ -92,6 +93,7 @@ func TestExactlyTheGrantedToolsAreSeen(t *testing.T) {
 }
 
 func TestEachRefusalReadsDifferentlyAndReachesNobody(t *testing.T) {
+	t.Parallel()
 	p := startPod(t, noAgent)
 	e := dial(t, p)
 	katashiro := newServer("katashiro", genA, "katashiro.click", "katashiro.secret")
@@ -142,6 +144,7 @@ func TestEachRefusalReadsDifferentlyAndReachesNobody(t *testing.T) {
 }
 
 func TestServersOfOneSessionWithTheSameToolAreBothReached(t *testing.T) {
+	t.Parallel()
 	p := startPod(t, with(noAgent, "mcp.anonymous", "true")+"[[mcp.acp_servers]]\nname = \"another\"\ntools = [\"*\"]\n")
 	e := dial(t, p)
 	one, two := newServer("other", genA, "click"), newServer("another", genA, "click")
@@ -174,6 +177,7 @@ func TestServersOfOneSessionWithTheSameToolAreBothReached(t *testing.T) {
 }
 
 func TestSessionsWithTheSameServerReachOnlyTheirOwnClient(t *testing.T) {
+	t.Parallel()
 	p := startPod(t, noAgent)
 	const n = 8
 	type party struct {

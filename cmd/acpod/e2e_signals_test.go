@@ -12,6 +12,7 @@ import (
 
 // While a pod drains it says so at /readyz, takes no new client, and a second signal ends it at once; nothing of it lives on.
 func TestASecondSignalEndsAtOnce(t *testing.T) {
+	t.Parallel()
 	p := startPod(t, with(baseConfig, "pod.drain_timeout", `"10m"`))
 	e := dial(t, p)
 	session := e.open()
@@ -62,6 +63,7 @@ func TestASecondSignalEndsAtOnce(t *testing.T) {
 
 // A start that is refused because an address is taken says which key names it, and leaves nothing behind.
 func TestATakenAddressIsOneLine(t *testing.T) {
+	t.Parallel()
 	first := startPod(t, baseConfig)
 	second := launch(t, with(baseConfig, "debug.listen", `"`+first.Debug+`"`))
 	select {

@@ -10,6 +10,7 @@ import (
 
 // A refused request touches no tunnel: success is the only permission to open or end one.
 func TestARefusedRequestTouchesNoTunnel(t *testing.T) {
+	t.Parallel()
 	p := startPod(t, with(baseConfig, "limits.sessions_per_connection", "2", "limits.servers_per_session", "2"))
 	stranger := dial(t, p)
 	stranger.hello(object{"acpod.dev/client": "a secret of somebody else"})
@@ -72,6 +73,7 @@ func TestARefusedRequestTouchesNoTunnel(t *testing.T) {
 }
 
 func TestAFailedHandshakeIsReportedAndStillDisconnected(t *testing.T) {
+	t.Parallel()
 	for _, row := range []struct {
 		name   string
 		answer func(method string) (any, *rpcError, bool, bool)
@@ -121,6 +123,7 @@ func TestAFailedHandshakeIsReportedAndStillDisconnected(t *testing.T) {
 // A server declared again under its name takes over: its predecessor is ended once, by its own id, on its own socket, and
 // nobody waits for what it answers.
 func TestAReplacedTunnelIsEndedOnceWithItsOwnID(t *testing.T) {
+	t.Parallel()
 	p := startPod(t, baseConfig)
 	e := dial(t, p)
 	e.hello(object{"acpod.dev/client": "the secret of one tab"})
@@ -164,6 +167,7 @@ func TestAReplacedTunnelIsEndedOnceWithItsOwnID(t *testing.T) {
 }
 
 func TestASessionOpensWhileItsServerIsSilent(t *testing.T) {
+	t.Parallel()
 	p := startPod(t, baseConfig)
 	e := dial(t, p)
 	server := newServer("katashiro", genA, "katashiro.click")
@@ -193,6 +197,7 @@ func (p *pod) restOf(e *extension) {
 }
 
 func TestACallInFlightIsAnsweredWhenItsClientVanishes(t *testing.T) {
+	t.Parallel()
 	p := startPod(t, with(baseConfig, "agent.driver", `"none"`))
 	e := dial(t, p)
 	server := newServer("katashiro", genA, "katashiro.click")
@@ -226,6 +231,7 @@ func TestACallInFlightIsAnsweredWhenItsClientVanishes(t *testing.T) {
 
 // What a client sends through its tunnel reaches nobody: requests get an error, a changed list is fetched again.
 func TestAClientsOwnRequestsReachNobody(t *testing.T) {
+	t.Parallel()
 	p := startPod(t, baseConfig)
 	e := dial(t, p)
 	server := newServer("katashiro", genA, "katashiro.click")

@@ -107,6 +107,7 @@ const initialize = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"pro
 
 // 14 bytes that announce a frame of negative length must cost their sender its socket, and nobody else anything.
 func TestAFrameOfNegativeLengthEndsOnlyItsOwnSocket(t *testing.T) {
+	t.Parallel()
 	p := startPod(t, baseConfig)
 	witness := dial(t, p)
 	session := witness.open()
@@ -142,6 +143,7 @@ func drain(conn net.Conn) (int, error) {
 }
 
 func TestAFrameSentBeforeThe101IsNotLost(t *testing.T) {
+	t.Parallel()
 	p := startPod(t, baseConfig)
 	conn, response := rawSocket(t, p, "", maskedFrame(initialize)...)
 	if response.StatusCode != 101 || response.Header.Get("Acp-Connection-Id") == "" {
@@ -153,6 +155,7 @@ func TestAFrameSentBeforeThe101IsNotLost(t *testing.T) {
 }
 
 func TestTwoSubprotocolLinesAreReadAsOne(t *testing.T) {
+	t.Parallel()
 	p := startPod(t, with(baseConfig, "acp.auth_key", `"k3y"`))
 	_, response := rawSocket(t, p, "Sec-WebSocket-Protocol: openab.bearer.k3y\r\nSec-WebSocket-Protocol: acp.v1\r\n")
 	if got := response.Header.Values("Sec-WebSocket-Protocol"); response.StatusCode != 101 || len(got) != 1 || got[0] != "acp.v1" {
@@ -161,6 +164,7 @@ func TestTwoSubprotocolLinesAreReadAsOne(t *testing.T) {
 }
 
 func TestTextThatIsNotUTF8IsMendedAndNothingElse(t *testing.T) {
+	t.Parallel()
 	p := startPod(t, baseConfig)
 	e := dial(t, p)
 	session := e.open()
@@ -177,6 +181,7 @@ func TestTextThatIsNotUTF8IsMendedAndNothingElse(t *testing.T) {
 }
 
 func TestFramesThatAreNotRequests(t *testing.T) {
+	t.Parallel()
 	p := startPod(t, baseConfig)
 	e := dial(t, p)
 	e.hello()
@@ -231,6 +236,7 @@ func TestFramesThatAreNotRequests(t *testing.T) {
 }
 
 func TestFramesAtTheirLimits(t *testing.T) {
+	t.Parallel()
 	p := startPod(t, baseConfig)
 	e := dial(t, p)
 	e.hello()
@@ -260,6 +266,7 @@ func TestFramesAtTheirLimits(t *testing.T) {
 }
 
 func TestAPeerThatGoesOnWithNonsenseIsClosed(t *testing.T) {
+	t.Parallel()
 	p := startPod(t, baseConfig)
 	e := dial(t, p)
 	e.hello()
@@ -279,6 +286,7 @@ func TestAPeerThatGoesOnWithNonsenseIsClosed(t *testing.T) {
 
 // Sockets that announce a lot and send nothing are charged before anything is allocated for them.
 func TestAnnouncedFramesAreChargedBeforeTheyAreHeld(t *testing.T) {
+	t.Parallel()
 	p := startPod(t, with(baseConfig, "limits.pod_bytes", `"256MiB"`))
 	for range 500 {
 		conn, response := rawSocket(t, p, "")
@@ -298,6 +306,7 @@ func TestAnnouncedFramesAreChargedBeforeTheyAreHeld(t *testing.T) {
 }
 
 func TestAConnectionThatNeverInitializesIsClosed(t *testing.T) {
+	t.Parallel()
 	p := startPod(t, with(baseConfig, "acp.initialize_timeout", `"200ms"`))
 	if code := dial(t, p).closeCode(); code != 1008 {
 		t.Errorf("closed with %d", code)
@@ -305,6 +314,7 @@ func TestAConnectionThatNeverInitializesIsClosed(t *testing.T) {
 }
 
 func TestAnIdleConnectionIsKeptAlive(t *testing.T) {
+	t.Parallel()
 	p := startPod(t, with(baseConfig, "acp.keepalive", `"200ms"`))
 	e := dial(t, p)
 	e.hello()

@@ -51,10 +51,9 @@ type extension struct {
 
 // dialling is how an extension comes in.
 type dialling struct {
-	url         string // default: the pod's /acp
-	header      http.Header
-	protocols   []string
-	wantRefusal bool
+	url       string // default: the pod's /acp
+	header    http.Header
+	protocols []string
 }
 
 // dial opens a socket to the pod; it fails the test when it is refused.

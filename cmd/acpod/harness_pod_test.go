@@ -74,12 +74,6 @@ func (l *logs) String() string {
 	return l.text.String()
 }
 
-// ports is a config's share of listeners, each on a free port.
-const ports = `
-[acp]
-listen = "127.0.0.1:0"
-`
-
 // baseConfig opens all three listeners on free ports, grants two servers and uses the demo agent.
 const baseConfig = `
 [pod]
@@ -136,11 +130,6 @@ func cutLast(text, separator string) (before, after string, found bool) {
 
 // setting is what a test may change of how a pod is started.
 type setting func(*exec.Cmd)
-
-// environment adds variables to the pod's.
-func environment(variables ...string) setting {
-	return func(c *exec.Cmd) { c.Env = append(c.Env, variables...) }
-}
 
 // startPod starts a pod with that config in a folder of its own and waits until all of its listeners serve. It is
 // stopped at the end of the test, which fails when the pod does not end with exit code 0.
