@@ -71,6 +71,8 @@ func (d *desk) Receive(c *kernel.Ctx, m kernel.Msg) error {
 		d.endCalls(c, m)
 	case waitOver:
 		d.waited(c, m.call)
+	case undelivered:
+		d.undelivered(c, m)
 	case parkOver:
 		d.parkOver(c, m.call)
 	case orphanOver:

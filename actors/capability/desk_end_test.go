@@ -210,11 +210,25 @@ func TestARepeatThatIsFasterThanTheNewsOfItsFirstSocketJoins(t *testing.T) {
 		w.reachedNobody(s)
 		w.answer(q, "first")
 		first.wait()
+		time.Sleep(parkTime)
 		_, q = s.next(t)
 		w.answer(q, "second")
-		if e := again.wait(); !strings.Contains(string(e.result.Raw), "second") || e.after != 0 {
+		if e := again.wait(); !strings.Contains(string(e.result.Raw), "second") || e.after != parkTime {
 			t.Errorf("got %s, %v after %v", e.result.Raw, e.err, e.after)
 		}
+	})
+	run(t, DeskConfig{}, func(w *world) { // its result comes back from a socket that had closed
+		s := w.attach(shop("shop.buy"))
+		first := w.call(r)
+		_, q := s.next(t)
+		again := w.call(r)
+		w.answer(q, "once")
+		e := first.wait()
+		GiveBack(w.caller, r, e.result, nil)
+		if e := again.wait(); !strings.Contains(string(e.result.Raw), "once") || e.after != 0 {
+			t.Errorf("got %s, %v after %v", e.result.Raw, e.err, e.after)
+		}
+		w.reachedNobody(s)
 	})
 	run(t, DeskConfig{}, func(w *world) { // the turn ends: both do, once
 		s := w.attach(shop("shop.buy"))

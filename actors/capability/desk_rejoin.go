@@ -61,9 +61,33 @@ func (d *desk) twin(k *call) *call {
 	return nil
 }
 
+// undelivered is a result that came back from an HTTP request that had closed.
+type undelivered struct {
+	request Request // without its arguments
+	sha     [32]byte
+	result  Result
+	bytes   *kernel.Lease
+}
+
+// Lease is the lease of the result ([kernel.Leased]).
+func (m undelivered) Lease() *kernel.Lease { return m.bytes }
+
+// undelivered keeps such a result as an orphan's. Calls with a key have kept
+// theirs, and for those that end with their request there is nothing to keep.
+func (d *desk) undelivered(c *kernel.Ctx, m undelivered) {
+	tool := d.view.Resolve(m.request.Name, true).Capability.Tool
+	if m.request.Key != "" || m.request.EndsOnClose || m.request.Token == [32]byte{} || tool == nil || tool.ReadOnly() {
+		m.bytes.Release()
+		return
+	}
+	k := &call{request: m.request, sha: m.sha, until: c.Now().Add(d.limits.OrphanWindow)}
+	d.keepForOrphan(c, k, m.result, m.bytes)
+	d.unparkFor(c, k)
+}
+
 // unparkFor lets those go on that waited to see what becomes of o: they join it
-// when it is an orphan now, get its result when its caller missed it, or are calls
-// of their own.
+// when it is an orphan now, or get its result when its caller missed it. While a
+// result is on its way to its caller they wait on: it may come back.
 func (d *desk) unparkFor(c *kernel.Ctx, o *call) {
 	for _, k := range d.open() {
 		if k.phase == parked && k.repeats(o) {

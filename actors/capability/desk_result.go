@@ -47,7 +47,6 @@ func (d *desk) answered(c *kernel.Ctx, a kernel.Answer) {
 func (d *desk) deliver(c *kernel.Ctx, k *call, result Result, lease *kernel.Lease, outcome string, isErr bool) {
 	d.exit(c, k, outcome, isErr, len(result.Raw))
 	askers := d.leave(k)
-	defer d.unparkFor(c, k)
 	if k.key != nil {
 		d.keepForKey(c, k, result)
 	} else if len(askers) == 0 {
@@ -75,6 +74,7 @@ func (d *desk) missed(c *kernel.Ctx, k *call, gone asker, result Result) {
 	if lease, err := c.Account().Acquire(int64(len(result.Raw))); err == nil {
 		k.until = c.Now().Add(d.limits.OrphanWindow)
 		d.keepForOrphan(c, k, result, lease)
+		d.unparkFor(c, k)
 	}
 }
 

@@ -29,6 +29,9 @@ func Execute(ctx context.Context, who Caller, r Request) (Result, *kernel.Lease,
 	m, lease, err := p.Wait(ctx)
 	var refusal *Refusal
 	switch result, ok := m.(Result); {
+	case err == nil && ok && ctx.Err() != nil:
+		GiveBack(who, r, result, lease) // it closed while the answer was on its way
+		return Result{}, nil, context.Cause(ctx)
 	case err == nil && ok:
 		return result, lease, nil
 	case errors.As(err, &refusal):
@@ -39,6 +42,15 @@ func Execute(ctx context.Context, who Caller, r Request) (Result, *kernel.Lease,
 	lease.Release()
 	// The desk went without a word, so nobody can say whether the call was sent.
 	return Result{}, nil, &Refusal{Code: OutcomeUnknown, Text: "the pod lost track of the call; look at what it did before you repeat it"}
+}
+
+// GiveBack says that the result of an Execute could not be told: the HTTP request
+// had closed. An identical call gets it within the orphan window, as the contract
+// has it. The lease is taken over.
+func GiveBack(who Caller, r Request, result Result, lease *kernel.Lease) {
+	m := undelivered{request: r, sha: argsSHA(r.Arguments), result: result, bytes: lease}
+	m.request.Token, m.request.Arguments, m.request.Bytes, m.request.Progress = who.Token, nil, nil, nil
+	_ = who.Desk.Current().Tell(m) // a desk that does not take it has nobody to give it to; the lease is freed
 }
 
 // notAsked is the refusal of a call that its desk did not take.
