@@ -6,7 +6,9 @@ import (
 	"context"
 	"encoding/hex"
 	"encoding/json/v2"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"sync"
@@ -102,26 +104,21 @@ func (l *fileLedger) open() error {
 // read takes in the file. A line that is none of ours is skipped: the last one of a pod that was killed may be cut.
 func (l *fileLedger) read() error {
 	in := bufio.NewReaderSize(l.file, ledgerLine)
+	whole := true // the line began where this piece begins
 	for {
-		line, err := in.ReadSlice('\n')
-		l.size += int64(len(line))
-		if err == nil {
-			l.apply(line)
-			continue
+		piece, err := in.ReadSlice('\n')
+		l.size += int64(len(piece))
+		switch {
+		case err == nil && whole:
+			l.apply(piece)
+		case err == nil, errors.Is(err, bufio.ErrBufferFull): // a piece of a line that is too long
+		case errors.Is(err, io.EOF):
+			return nil
+		default:
+			return err
 		}
-		if err != bufio.ErrBufferFull {
-			break
-		}
-		for err == bufio.ErrBufferFull { // the rest of a line that is too long
-			var more []byte
-			more, err = in.ReadSlice('\n')
-			l.size += int64(len(more))
-		}
-		if err != nil {
-			break
-		}
+		whole = err == nil
 	}
-	return nil
 }
 
 func (l *fileLedger) apply(line []byte) {

@@ -47,10 +47,10 @@ func ShowTree(ctx context.Context, o TreeOptions) error {
 	}
 	for {
 		text, err := fetchTree(ctx, target, key)
+		if ctx.Err() != nil {
+			return nil // the watcher has seen enough
+		}
 		if err != nil {
-			if ctx.Err() != nil {
-				return nil
-			}
 			return err
 		}
 		if err := o.show(text); err != nil {

@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"context"
+	"errors"
 	"math"
 	"sync/atomic"
 	"time"
@@ -137,7 +138,7 @@ func (a *Account) AcquireWait(ctx context.Context, n int64) (*Lease, error) {
 		n = 0
 	}
 	l, err := a.Acquire(n)
-	if _, full := err.(*Overloaded); !full {
+	if _, full := errors.AsType[*Overloaded](err); !full {
 		return l, err
 	}
 	return a.root.wait(ctx, a, n, err)

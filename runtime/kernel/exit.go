@@ -74,13 +74,13 @@ func (e *parentEnded) Unwrap() error { return e.cause }
 
 // inherited is the cause that the children of a stopping parent get.
 func inherited(parent string, cause error) error {
-	if a, ok := cause.(*abandoned); ok { // that the parent did not obey says nothing about the child
+	if a, ok := errors.AsType[*abandoned](cause); ok { // that the parent did not obey says nothing about the child
 		cause = a.cause
 	}
-	if cause == ErrShutdown {
+	if errors.Is(cause, ErrShutdown) {
 		return cause
 	}
-	if p, ok := cause.(*parentEnded); ok {
+	if p, ok := errors.AsType[*parentEnded](cause); ok {
 		return p
 	}
 	return &parentEnded{parent, cause}

@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -144,7 +145,7 @@ func (m *mailbox) signal(msg Msg) error {
 // refused ends the life of a message that was not admitted.
 func (m *mailbox) refused(msg Msg, err error) error {
 	leaseOf(msg).Release()
-	if o, ok := err.(*Overloaded); ok {
+	if o, ok := errors.AsType[*Overloaded](err); ok {
 		m.c.refuse(o.Scope)
 	} else if m.c.isOver() {
 		m.c.refuse("abandoned")

@@ -77,13 +77,13 @@ func (b *boxed) Receive(c *Ctx, m Msg) error {
 
 // model is what a mailbox is, in its simplest form: two queues, a sum, and a limit.
 type model struct {
-	control, data  []note
-	charged        int64
-	reserve        int64
-	burst          int
-	closed         bool
-	limit          int64
-	leased, wanted int64
+	control, data []note
+	charged       int64
+	reserve       int64
+	burst         int
+	closed        bool
+	limit         int64
+	leased        int64
 }
 
 func (m *model) tell(n note, cost int64) bool {
