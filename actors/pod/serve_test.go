@@ -34,13 +34,21 @@ auth_key = "debug-key"
 // started is a pod that runs inside the test.
 type started struct {
 	at      Addresses
-	log     *lockedBuffer
+	log     *lockedBuffer // empty when the pod was started to log elsewhere
 	signals chan os.Signal
 	ended   chan error
 	ready   string
 }
 
-func startPod(t *testing.T, text string) *started {
+func startPod(t testing.TB, text string) *started {
+	t.Helper()
+	log := &lockedBuffer{}
+	s := startPodLogging(t, text, log)
+	s.log = log
+	return s
+}
+
+func startPodLogging(t testing.TB, text string, log io.Writer) *started {
 	t.Helper()
 	loaded, err := config.LoadBytes("acpod.toml", []byte(text), config.Options{})
 	if err != nil {
@@ -54,14 +62,14 @@ func startPod(t *testing.T, text string) *started {
 	s := &started{log: &lockedBuffer{}, signals: make(chan os.Signal, 2), ended: make(chan error, 1), ready: filepath.Join(home, "ready.json")}
 	go func() {
 		s.ended <- Serve(Options{
-			Config: loaded, Log: slog.New(slog.NewTextHandler(s.log, nil)), ReadyFile: s.ready, Version: "v1",
+			Config: loaded, Log: slog.New(slog.NewTextHandler(log, nil)), ReadyFile: s.ready, Version: "v1",
 			Executable: executable, Environ: []string{"HOME=" + home, "PATH=" + os.Getenv("PATH")}, Signals: s.signals,
 		})
 	}()
 	kerneltest.Eventually(t, "the ready file", func() bool {
 		select {
 		case err := <-s.ended:
-			t.Fatalf("ended: %v\n%s", err, s.log)
+			t.Fatalf("ended: %v\n%s", err, log)
 		default:
 		}
 		written, err := os.ReadFile(s.ready)
