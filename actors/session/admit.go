@@ -276,8 +276,10 @@ func (v *supervisor) onAnswer(a kernel.Answer) {
 	e.owed.Discharge()
 	rec := e.rec
 	rec.under = nil
-	rec.note(e.client.Rank())
-	rec.cwd, rec.updated = e.folders.Cwd, v.c.Now()
+	if granted, _ := a.Msg.(attached); bool(granted) { // a refused one leaves no trace
+		rec.note(e.client.Rank())
+		rec.cwd, rec.updated = e.folders.Cwd, v.c.Now()
+	}
 	v.next(rec)
 }
 

@@ -130,7 +130,8 @@ func (x *session) account() jsontext.Value {
 // onAttach is a resume of this living session. A refused one changes nothing.
 func (x *session) onAttach(m attach) {
 	defer m.held.Release()
-	defer x.c.Question().Answer(nil, nil)
+	taken := false
+	defer func() { x.c.Question().Answer(attached(taken), nil) }()
 	asked := claim{rank: m.client.Rank(), turn: x.busy()}
 	if x.client != nil && !gone(x.client) {
 		asked.held, asked.same, asked.other = true, x.client == m.client, x.client.Rank()
@@ -144,6 +145,7 @@ func (x *session) onAttach(m attach) {
 		return
 	}
 	same := asked.same
+	taken = true
 	if !same {
 		x.takeOver()
 		x.own(m.client)

@@ -19,6 +19,7 @@ type conversation struct {
 	ref     kernel.Ref
 	info    *acp.AgentInfo
 	credits *agent.Credits
+	noise   func() int64  // lines of the process that said nothing to us; nil before it is ready
 	id      string        // the agent's own session id
 	entry   bool          // the session/new under way has the facade's entry
 	ticket  kernel.Ticket // of session/new, or of the claim for a place
@@ -38,6 +39,13 @@ const (
 
 func (p convPhase) String() string {
 	return [...]string{"none", "waiting for a place", "starting", "session/new", "alive", "stopping"}[p]
+}
+
+func (v *conversation) noisy() int64 {
+	if v.noise == nil {
+		return 0
+	}
+	return v.noise()
 }
 
 // wantAgent starts an agent unless there is one, or one on its way.
@@ -119,7 +127,7 @@ func (x *session) onReady(m agent.Ready) {
 	if x.conv.phase != starting {
 		return
 	}
-	x.conv.info, x.conv.credits = m.Info, m.Credits
+	x.conv.info, x.conv.credits, x.conv.noise = m.Info, m.Credits, m.Noise
 	x.credits(x.client == nil)
 	x.s.learned.learn(m.Info)
 	if x.token.text != "" && !m.Info.MCP.HTTP {
@@ -329,11 +337,11 @@ func (i *incarnation) Stop(c *kernel.Ctx, cause error) {
 func agentSessionID(result jsontext.Value) (string, error) {
 	o, err := jsonrpc.ParseObject(result)
 	if err != nil {
-		return "", fmt.Errorf("the agent's answer to session/new: %w", err)
+		return "", errNoSession
 	}
 	id, err := o.Text("sessionId")
 	if err != nil || id == "" || o.Unique("sessionId") != nil {
-		return "", fmt.Errorf("the agent's answer to session/new has no sessionId")
+		return "", errNoSession
 	}
 	return id, nil
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/acpod/acpod/actors/session/agent"
@@ -36,6 +37,7 @@ type fakeAgent struct {
 	owner   kernel.Ref
 	ref     kernel.Ref
 	credits *agent.Credits
+	noise   atomic.Int64
 
 	mu      sync.Mutex
 	news    []string // params of session/new
@@ -88,7 +90,7 @@ func (f *fakeAgent) Start(c *kernel.Ctx) error {
 		return f.of.start
 	}
 	info := f.of.info
-	return f.owner.Tell(agent.Ready{Info: &info, Credits: f.credits})
+	return f.owner.Tell(agent.Ready{Info: &info, Credits: f.credits, Noise: f.noise.Load})
 }
 
 func (f *fakeAgent) Stop(_ *kernel.Ctx, cause error) {

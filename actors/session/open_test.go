@@ -186,6 +186,25 @@ func TestAnAgentThatCannotStart(t *testing.T) {
 	}
 }
 
+// What an agent answers to session/new without naming a session is no exit of the agent and no session.
+func TestAnAgentThatNamesNoSessionOpensNone(t *testing.T) {
+	for _, result := range []string{`{}`, `[]`, `null`, `{"sessionId":""}`, `{"sessionId":7}`, `{"sessionId":"a","sessionId":"b"}`} {
+		t.Run(result, func(t *testing.T) {
+			inPod(t, nil, func(p *pod) {
+				p.agents.mute = true
+				c := p.client("", 0)
+				req := c.open(roomServer)
+				p.agents.last().end(result)
+				c.wantError(req, jsonrpc.Internal, "internal")
+				if c.frames("mcp/disconnect") != 1 {
+					t.Errorf("the tunnel was not closed: %q", c.mcp)
+				}
+				p.atRest()
+			})
+		})
+	}
+}
+
 func TestWithoutHTTPTheAgentGetsNoTokenThatWorks(t *testing.T) {
 	inPod(t, nil, func(p *pod) {
 		p.agents.info.MCP.HTTP = false

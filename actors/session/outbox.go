@@ -223,7 +223,7 @@ func (o *outbox) oldest() int {
 func (o *outbox) miss(it *item) {
 	it.lease.Release()
 	it.credit.Done()
-	if it.weight != fleeting {
+	if it.weight == plain || it.weight == terminal { // the agent's updates; what else there is, an account tells
 		o.missed++
 		o.missedBytes += it.size
 	}

@@ -20,6 +20,7 @@ type prompt struct {
 	ticket kernel.Ticket
 	owed   *kernel.Obligation // the pod's count of turns
 	heard  time.Time          // of the agent
+	noise  int64              // of the agent, at the last look
 	quiet  func()             // takes the timer of agent.turn_idle_timeout back
 	late   func()             // takes the timer of agent.cancel_timeout back
 }
@@ -44,11 +45,11 @@ func (x *session) onPrompt(m Prompt) {
 	}
 	next, refused, _ := x.turn.step(evPrompt)
 	switch {
+	case x.s.draining.Load(): // before busy: waiting for the turn's end would be in vain
+		refuse(jsonrpc.Draining(0))
+		return
 	case refused == busyError || x.opening != nil:
 		refuse(jsonrpc.BusyError())
-		return
-	case x.s.draining.Load():
-		refuse(jsonrpc.Draining(0))
 		return
 	case x.s.cfg.Driver == DriverNone:
 		refuse(jsonrpc.InternalError(jsonrpc.ReasonNoAgent, "this pod runs no agent: agent.driver is none"))
@@ -99,7 +100,7 @@ func (x *session) sendPrompt() {
 	}
 	x.advance(evSent, reply{})
 	x.credits(x.client == nil)
-	x.prompt.heard = x.c.Now()
+	x.prompt.heard, x.prompt.noise = x.c.Now(), x.conv.noisy()
 	x.prompt.quiet = x.c.After(x.s.cfg.TurnIdleTimeout, silent{})
 }
 
@@ -225,14 +226,16 @@ func (x *session) finishTurn() {
 	x.since, x.idleFor = x.c.Now(), x.c.Now()
 }
 
-// onSilent looks whether the agent was really silent: an open tool call or question speaks for it.
+// onSilent looks whether the agent was really silent: an open tool call or question speaks for it, and so does a line that
+// says nothing.
 func (x *session) onSilent() {
 	if x.turn.phase != running {
 		return
 	}
 	now := x.c.Now()
-	if x.tools.open(now, x.s.cfg.CallMax) || len(x.asks) > 0 {
-		x.prompt.heard = now
+	noise := x.conv.noisy()
+	if noise != x.prompt.noise || x.tools.open(now, x.s.cfg.CallMax) || len(x.asks) > 0 {
+		x.prompt.heard, x.prompt.noise = now, noise
 	}
 	if left := x.prompt.heard.Add(x.s.cfg.TurnIdleTimeout).Sub(now); left > 0 {
 		x.prompt.quiet = x.c.After(left, silent{})

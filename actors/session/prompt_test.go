@@ -212,6 +212,22 @@ func TestSilenceEndsATurn(t *testing.T) {
 	})
 }
 
+// agent.turn_idle_timeout is reset by any line of the agent, also by one that is no message.
+func TestALineThatSaysNothingIsNoSilence(t *testing.T) {
+	inPod(t, nil, func(p *pod) {
+		idle := p.s.cfg.TurnIdleTimeout
+		c := p.client("", 0)
+		req := c.prompt(c.opened("[]"), "hello")
+		p.agents.last().noise.Add(3)
+		p.after(idle + time.Second)
+		if c.answer(req) != nil {
+			t.Fatal("a line of the agent did not count")
+		}
+		p.after(idle)
+		c.wantError(req, jsonrpc.Internal, "idle")
+	})
+}
+
 func TestAnOpenToolCallIsNoSilence(t *testing.T) {
 	for name, c := range map[string]struct {
 		begin, end func(p *pod, id string, c *client)
@@ -332,6 +348,7 @@ func TestADrainLetsTurnsEndAndTakesNoMore(t *testing.T) {
 		go func() { done <- p.s.Drain(canceledAfter(time.Minute)) }()
 		p.settle()
 		c.wantError(c.prompt(id, "more"), jsonrpc.Overload, "draining")
+		c.wantError(c.prompt(other, "waiting would be in vain"), jsonrpc.Overload, "draining")
 		c.wantError(c.open("[]"), jsonrpc.Overload, "draining")
 		select {
 		case err := <-done:

@@ -55,7 +55,7 @@ func wireError(err error) *jsonrpc.Error {
 		return jsonrpc.InternalError(jsonrpc.ReasonAgentTimeout, err.Error())
 	case errors.Is(err, kernel.ErrShutdown):
 		return jsonrpc.Draining(0)
-	case errors.Is(err, tunnel.ErrGone):
+	case errors.Is(err, errNoSession), errors.Is(err, tunnel.ErrGone):
 		return jsonrpc.InternalError(jsonrpc.ReasonInternal, err.Error())
 	}
 	return jsonrpc.InternalError(jsonrpc.ReasonAgentExited, "the agent is gone")
@@ -64,5 +64,7 @@ func wireError(err error) *jsonrpc.Error {
 func overloaded(o *kernel.Overloaded) *jsonrpc.Error {
 	return jsonrpc.Overloaded(jsonrpc.OverloadData{Scope: o.Scope, Limit: o.Limit, Used: o.Used, Size: o.Size, RetryAfter: o.RetryAfter})
 }
+
+var errNoSession = errors.New("the agent's answer to session/new is no object with one sessionId: check that agent.command speaks ACP version 1")
 
 var errNewTimeout = errors.New("the agent did not answer session/new within agent.new_timeout")

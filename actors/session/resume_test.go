@@ -85,8 +85,9 @@ func TestWhatDoesNotFitIsCountedAndTheEndsAreKept(t *testing.T) {
 		a.end(`{"stopReason":"end_turn"}`)
 		again := p.client("", 0)
 		got := accountOf(t, again.answer(again.resume(id, "[]")))
-		if got.MissedUpdates != 3 || got.MissedBytes < 3*len(big) || got.MissedBytes > 4*len(big) {
-			t.Errorf("%+v", got)
+		frame := len(fmt.Sprintf(`{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":%q,"update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"0%s"}}}}`, id, big))
+		if got.MissedUpdates != 3 || got.MissedBytes != 3*frame {
+			t.Errorf("%+v, frames have %d bytes", got, frame)
 		}
 		said := texts(again.heard())
 		if len(said) != 6 || said[1] != "update" || said[2][0] != '3' || said[4][0] != '5' || said[5] != acp.MethodTurnEnded {
@@ -164,6 +165,9 @@ func TestAnOlderConnectionDoesNotTakeANewerOnesSession(t *testing.T) {
 		if len(old.mcp) != 0 || young.frames("mcp/disconnect") != 0 {
 			t.Errorf("a refused resume touched a tunnel: %q, %q", old.mcp, young.mcp)
 		}
+		if listed := old.listed(); strings.Contains(listed, id) {
+			t.Errorf("a refused resume made the session one of its own: %s", listed)
+		}
 		req := young.prompt(id, "hello")
 		p.agents.last().end(`{"stopReason":"end_turn"}`)
 		young.want(req, `{"stopReason":"end_turn"}`)
@@ -172,6 +176,18 @@ func TestAnOlderConnectionDoesNotTakeANewerOnesSession(t *testing.T) {
 			t.Errorf("the newer connection is gone, and still: %v", got.err)
 		}
 	})
+}
+
+// listed is the raw answer of session/list.
+func (c *client) listed() string {
+	c.p.t.Helper()
+	c.p.req++
+	req := c.p.req
+	if err := c.p.sessions.Tell(List{Client: c, Req: req}); err != nil {
+		c.p.t.Fatal(err)
+	}
+	c.p.settle()
+	return c.answer(req).result
 }
 
 func TestAResumeOnTheSameConnection(t *testing.T) {
@@ -255,7 +271,7 @@ func TestASessionThatNobodyComesBackToIsSuspended(t *testing.T) {
 		p.atRest()
 		again := p.client("k", 1)
 		got := accountOf(t, again.answer(again.resume(id, roomServer)))
-		if got.State != "idle" || got.Agent != "fresh" || got.MissedUpdates != 2 || fmt.Sprint(got.LastTurn) != "map[stopReason:end_turn]" {
+		if got.State != "idle" || got.Agent != "fresh" || got.MissedUpdates != 1 || fmt.Sprint(got.LastTurn) != "map[stopReason:end_turn]" {
 			t.Errorf("%+v", got)
 		}
 		req := again.prompt(id, "again")

@@ -105,7 +105,7 @@ type request struct {
 
 // Messages to a session from its supervisor and from itself.
 type (
-	// attach is a resume of a living session. It is asked: the answer says that the session has dealt with it.
+	// attach is a resume of a living session. It is asked: the answer, attached, says that the session has dealt with it.
 	attach struct {
 		client  Client
 		req     uint64
@@ -113,6 +113,7 @@ type (
 		folders Folders
 		held    *kernel.Lease
 	}
+	attached    bool     // whether the resume was granted
 	suspend     struct{} // asked: nil error = it stops now
 	slotGranted struct{} // the place that was promised is free
 	flush       struct{} // the client's stream may have room again

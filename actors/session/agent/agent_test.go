@@ -98,13 +98,13 @@ func TestBytesThatAreNoUTF8AreReplacedAndCounted(t *testing.T) {
 
 func TestNoiseIsSkippedCountedAndLoggedBySize(t *testing.T) {
 	b := launch(t, "noisy", nil)
-	b.ready()
+	ready := b.ready()
 	before, _ := b.do("noise", "")
 	if len(before) != 0 {
 		t.Errorf("noise reached the owner: %+v", before)
 	}
-	if n := b.refused(ScopeJunk); n != 3+9 {
-		t.Errorf("%d lines were counted", n)
+	if n := b.refused(ScopeJunk); n != 3+9 || ready.Noise() != n {
+		t.Errorf("%d lines were counted, %d as a sign of life", n, ready.Noise())
 	}
 	log := b.log.String()
 	if !strings.Contains(log, "bytes=12") || strings.Contains(log, "hello") || strings.Contains(log, "npm") {

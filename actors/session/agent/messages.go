@@ -55,7 +55,8 @@ type Info = acp.AgentInfo
 type Ready struct {
 	Info    *Info
 	PID     int
-	Credits *Credits // of this process: Open at a cancel, the loss of the client, a stop
+	Credits *Credits     // of this process: Open at a cancel, the loss of the client, a stop
+	Noise   func() int64 // how many lines it has written that told the owner nothing; from any goroutine
 }
 
 // Update is one session/update of the agent. The receiver owns Held (the lease of the line) and Credit: both are

@@ -173,6 +173,7 @@ func (p *reading) response(frame jsonrpc.Frame, lease *kernel.Lease) {
 	}
 	q, known := p.pending.settle(id)
 	if !ok || !known {
+		p.noise.Add(1)
 		lease.Release()
 		p.self.CountRefusal(ScopeUnknown)
 		return
@@ -201,7 +202,7 @@ func (p *reading) initialized(frame jsonrpc.Frame) {
 	}
 	p.ready.Store(true)
 	_ = p.self.Tell(ready{info.Name, info.Build})
-	if err := p.owner.Tell(Ready{Info: info, PID: p.pid, Credits: p.credits}); err != nil {
+	if err := p.owner.Tell(Ready{Info: info, PID: p.pid, Credits: p.credits, Noise: p.noise.Load}); err != nil {
 		p.self.CountRefusal(ScopeLost)
 	}
 }
@@ -256,6 +257,7 @@ func pause(ctx context.Context, d time.Duration) bool {
 
 // tooLong fails just the request that a skipped line answered, and answers the one that it was.
 func (p *reading) tooLong(at edge, long *jsonrpc.LineTooLong) {
+	p.noise.Add(1)
 	p.self.CountRefusal(ScopeLong)
 	if p.quiet.Allow() {
 		p.log.Warn("a line of the agent was skipped", "why", long.Error())
@@ -289,6 +291,7 @@ func (p *reading) tooLong(at edge, long *jsonrpc.LineTooLong) {
 
 // junk counts a line that is no message, and tells its size only: it may be anything.
 func (p *reading) junk(size int) {
+	p.noise.Add(1)
 	p.self.CountRefusal(ScopeJunk)
 	if p.quiet.Allow() {
 		p.log.Warn("a line of the agent is no JSON-RPC and was skipped", "bytes", size)

@@ -42,6 +42,7 @@ type runner struct {
 	eof     chan struct{} // closed when stdout has ended and all it said was delivered
 	ready   atomic.Bool
 	reserve atomic.Int64
+	noise   atomic.Int64 // lines that told the owner nothing: a sign of life all the same
 }
 
 func newRunner(cfg Config, self, owner kernel.Ref, account *kernel.Account) *runner {
