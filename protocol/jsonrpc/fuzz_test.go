@@ -56,7 +56,7 @@ func FuzzScan(f *testing.F) {
 		}
 		if frame.HasMethod {
 			var method string
-			if err := json.Unmarshal(members["method"], &method); err != nil || method != frame.Method {
+			if err := json.Unmarshal(members["method"], &method); err != nil || method != frame.Method && len(members["method"]) <= maxMethodBytes+2 {
 				t.Fatalf("method %q, encoding/json says %q, %v", frame.Method, method, err)
 			}
 		}

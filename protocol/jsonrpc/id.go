@@ -7,7 +7,8 @@ import (
 
 // MaxIDBytes is the longest id literal of a request, quotes included, so that an
 // answer, at least an error, always fits the 4 KiB that are reserved for it. The
-// longest that is seen in the field has a few dozen bytes.
+// longest that is seen in the field has a few dozen bytes. A longer one is not
+// copied and not echoed.
 const MaxIDBytes = 1024
 
 // An ID is the id of a request: a string, an integer or null, kept as it came. The

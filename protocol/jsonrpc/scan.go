@@ -9,17 +9,27 @@ import (
 // bound keeps the search for repeated ones cheap.
 const MaxMembers = 64
 
+// MaxNameBytes is how long the name of an envelope's member may be, quotes included:
+// names are compared with each other, which must cost little whatever a peer sends.
+const MaxNameBytes = 1024
+
+// maxMethodBytes is how much of a method or version is decoded: more than the
+// longest that anybody serves, so that what is longer stays unknown, and its copy
+// costs nothing that a frame's own bytes would not pay for.
+const maxMethodBytes = 256
+
 // Scan reads the envelope of one frame in one pass. The Frame is filled as far as
 // it is known also beside a Fault, so that what is refused can be counted by method
 // and size. The order of the checks is the contract's:
 //
 //  1. JSON text, at most MaxDepth deep, else ParseError with id null;
 //  2. an object without repeated members, else InvalidRequest with id null: a batch
-//     is refused, and so is a member that is spelled twice in different escapes;
+//     is refused, and so is a member that is spelled twice in different escapes, or
+//     whose name is longer than MaxNameBytes;
 //  3. no id: a notification. Whatever else is wrong with it is silent. The id null
 //     is an id;
-//  4. an id that is no string, integer or null (1.0 and 1e3 are no integers):
-//     InvalidRequest with id null;
+//  4. an id that is no string, integer or null (1.0 and 1e3 are no integers), or
+//     longer than MaxIDBytes: InvalidRequest with id null;
 //  5. ScanLimit's bound on requests and notifications;
 //  6. no method, but result or error: a response;
 //  7. no method, or no jsonrpc: InvalidRequest with id null;
@@ -39,11 +49,13 @@ func ScanLimit(b []byte, limit int) (Frame, *Fault) {
 	}
 	f.Params = e.at(params)
 	if m := e.at(method); m != nil {
-		f.Method, f.HasMethod = String(m)
+		f.Method, f.HasMethod = String(beginning(m))
 	}
 	f.Version = versionOf(e.at(jsonrpc))
 	if raw := e.at(id); raw == nil {
 		f.Kind = Notification
+	} else if len(raw) > MaxIDBytes {
+		return f, invalid(fmt.Sprintf("the id has %d bytes, more than %d", len(raw), MaxIDBytes), NullID())
 	} else if isInteger(raw) || raw[0] == '"' || IsNull(raw) {
 		f.ID = ID{string(raw)}
 	} else {
@@ -72,8 +84,6 @@ func ScanLimit(b []byte, limit int) (Frame, *Fault) {
 
 func checkCall(f *Frame, limit int) *Fault {
 	switch {
-	case len(f.ID.raw) > MaxIDBytes:
-		return f.refused("the id has %d bytes, more than %d", len(f.ID.raw), MaxIDBytes)
 	case limit > 0 && f.Size > limit:
 		fault := f.refused("the frame of %s has %d bytes, more than %d", Show(f.Method), f.Size, limit)
 		fault.Code, fault.Size, fault.Limit = Overload, f.Size, limit
@@ -155,8 +165,28 @@ func versionOf(raw []byte) string {
 	if string(raw) == `"`+Version+`"` {
 		return Version
 	}
-	v, _ := String(raw)
+	v, _ := String(beginning(raw))
 	return v
+}
+
+// beginning is a string literal cut to maxMethodBytes of its text, never inside an
+// escape; any other value as it is.
+func beginning(raw []byte) []byte {
+	if len(raw) <= maxMethodBytes+2 || raw[0] != '"' {
+		return raw
+	}
+	end := 1
+	for end <= maxMethodBytes {
+		switch {
+		case raw[end] != '\\':
+			end++
+		case raw[end+1] == 'u':
+			end += 6
+		default:
+			end += 2
+		}
+	}
+	return append(bytes.Clone(raw[:end]), '"')
 }
 
 // A span is a range of the frame's bytes; the zero span is an absent member.
@@ -168,6 +198,7 @@ type envelope struct {
 	others   []span // names that have no meaning; few frames have any
 	count    int
 	repeated span // the name of a member that stands twice
+	long     int  // bytes of a name that is longer than MaxNameBytes
 }
 
 func (e *envelope) at(member int) []byte {
@@ -216,6 +247,10 @@ func readEnvelope(b []byte) (e envelope, bad *Fault) {
 func (e *envelope) note(name, value span) {
 	e.count++
 	literal := e.text[name.from:name.to]
+	if len(literal) > MaxNameBytes {
+		e.long = len(literal)
+		return
+	}
 	if k := memberOf(literal); k < known {
 		if e.members[k].to != 0 {
 			e.repeated = name
@@ -239,6 +274,8 @@ func (e *envelope) closed(end int) *Fault {
 	switch r := e.repeated; {
 	case skipSpace(e.text, end) != len(e.text):
 		return notJSON(malformed)
+	case e.long != 0:
+		return invalid(fmt.Sprintf("the name of a member has %d bytes, more than %d", e.long, MaxNameBytes), NullID())
 	case r.to != 0:
 		return invalid("the member "+Show(string(e.text[r.from+1:r.to-1]))+" stands twice", NullID())
 	case e.count > MaxMembers:

@@ -1,6 +1,7 @@
 package jsonrpc
 
 import (
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -179,15 +180,74 @@ func TestTheRequestLimitStandsBetweenTheIDAndTheVersion(t *testing.T) {
 	}
 }
 
-func TestAnIDThatNoAnswerCouldHoldIsRefusedWithItself(t *testing.T) {
+// A copy of it would be bytes that nobody pays for, and its echo could be longer than anything else that the pod says.
+func TestAnIDThatNoAnswerCouldHoldIsNotEchoed(t *testing.T) {
 	at := `"` + strings.Repeat("x", MaxIDBytes-2) + `"`
 	over := `"` + strings.Repeat("x", MaxIDBytes-1) + `"`
 	if _, fault := Scan([]byte(`{"jsonrpc":"2.0","method":"m","id":` + at + `}`)); fault != nil {
 		t.Errorf("an id of %d bytes was refused: %v", len(at), fault)
 	}
-	_, fault := Scan([]byte(`{"jsonrpc":"2.0","method":"m","id":` + over + `}`))
-	if fault == nil || fault.Code != InvalidRequest || string(fault.ID.Raw()) != over {
-		t.Errorf("an id of %d bytes gave %+v", len(over), fault)
+	for _, rest := range []string{`"method":"m"`, `"result":1`, `"x":1`} {
+		f, fault := Scan([]byte(`{"jsonrpc":"2.0",` + rest + `,"id":` + over + `}`))
+		if fault == nil || fault.Code != InvalidRequest || !fault.ID.IsNull() || !f.ID.IsZero() || fault.Silent() {
+			t.Errorf("%s with an id of %d bytes gave %+v", rest, len(over), fault)
+		}
+	}
+}
+
+// What is decoded of an envelope does not grow with the frame.
+func TestWhatIsCopiedOfAnEnvelopeIsBounded(t *testing.T) {
+	huge := strings.Repeat("x", 1<<20)
+	escaped := strings.Repeat(`\u0078`, 1<<17)
+	for name, frame := range map[string]string{
+		"method":          `{"jsonrpc":"2.0","id":1,"method":"` + huge + `"}`,
+		"escaped method":  `{"jsonrpc":"2.0","id":1,"method":"` + escaped + `"}`,
+		"version":         `{"jsonrpc":"` + huge + `","id":1,"method":"m"}`,
+		"id":              `{"jsonrpc":"2.0","id":"` + huge + `","method":"m"}`,
+		"number":          `{"jsonrpc":"2.0","id":` + strings.Repeat("1", 1<<20) + `,"method":"m"}`,
+		"name":            `{"jsonrpc":"2.0","id":1,"method":"m","` + huge + `":1}`,
+		"escaped name":    `{"jsonrpc":"2.0","id":1,"method":"m","` + escaped + `":1}`,
+		"repeated method": `{"jsonrpc":"2.0","id":1,"method":"m","` + escaped + `":1,"` + escaped + `":1}`,
+	} {
+		text := []byte(frame)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, fault := Scan(text)
+		runtime.ReadMemStats(&after)
+		if n := after.TotalAlloc - before.TotalAlloc; n > 64<<10 {
+			t.Errorf("%s: %d bytes are allocated for a frame of %d", name, n, len(text))
+		}
+		if (fault == nil) != (name == "method" || name == "escaped method") {
+			t.Errorf("%s: %+v", name, fault)
+		}
+	}
+}
+
+func TestALongMethodKeepsItsBeginning(t *testing.T) {
+	for _, test := range []struct{ raw, begins string }{
+		{strings.Repeat("m", 300), strings.Repeat("m", 256)},
+		{strings.Repeat("m", 255) + `\u0041` + strings.Repeat("z", 300), strings.Repeat("m", 255) + "A"},
+		{strings.Repeat("m", 255) + `\"` + strings.Repeat("z", 300), strings.Repeat("m", 255) + `"`},
+		{strings.Repeat(`\\`, 200), strings.Repeat(`\`, 128)},
+		{strings.Repeat("m", 256), strings.Repeat("m", 256)},
+	} {
+		f, fault := Scan([]byte(`{"jsonrpc":"2.0","id":1,"method":"` + test.raw + `"}`))
+		if fault != nil || f.Method != test.begins || f.Kind != Request {
+			t.Errorf("%.40s…: %+v %q", test.raw, fault, f.Method)
+		}
+	}
+}
+
+func TestTheNamesOfAnEnvelopeAreBounded(t *testing.T) {
+	at, over := strings.Repeat("n", MaxNameBytes-2), strings.Repeat("n", MaxNameBytes-1)
+	if _, fault := Scan([]byte(`{"jsonrpc":"2.0","id":1,"method":"m","` + at + `":1}`)); fault != nil {
+		t.Errorf("a name of %d bytes was refused: %v", MaxNameBytes, fault)
+	}
+	if _, fault := Scan([]byte(`{"jsonrpc":"2.0","id":1,"method":"m","` + over + `":1}`)); fault == nil || fault.Code != InvalidRequest || !fault.ID.IsNull() {
+		t.Errorf("a name of %d bytes gave %+v", MaxNameBytes+1, fault)
+	}
+	if _, fault := Scan([]byte(`{"jsonrpc":"2.0","id":1,"method":"m","params":{"` + over + `":1}}`)); fault != nil {
+		t.Errorf("what is only carried was judged: %v", fault)
 	}
 }
 

@@ -88,7 +88,28 @@ func Forbid(w http.ResponseWriter, reason Reason) {
 func OwnOrigin(origin, host string) bool {
 	const scheme = "http://"
 	return host != "" && len(origin) > len(scheme) &&
-		strings.EqualFold(origin[:len(scheme)], scheme) && strings.EqualFold(origin[len(scheme):], host)
+		sameASCII(origin[:len(scheme)], scheme) && sameASCII(origin[len(scheme):], host)
+}
+
+// sameASCII compares without the case of ASCII letters only: strings.EqualFold also takes letters that merely fold to
+// them, such as the long s, and a name with one is another name.
+func sameASCII(a, b string) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range len(a) {
+		if lower(a[i]) != lower(b[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func lower(c byte) byte {
+	if 'A' <= c && c <= 'Z' {
+		c += 'a' - 'A'
+	}
+	return c
 }
 
 // LoopbackHost reports whether a Host header names this machine's loopback: `localhost` or a loopback address, with or
@@ -110,7 +131,7 @@ func LoopbackHost(hostport string) bool {
 		}
 		host = hostport[:colon]
 	}
-	if strings.EqualFold(host, "localhost") {
+	if sameASCII(host, "localhost") {
 		return true
 	}
 	ip, err := netip.ParseAddr(host)

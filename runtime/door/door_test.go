@@ -11,7 +11,7 @@ import (
 
 func TestAHostIsLoopbackOnlyByNameOrAddress(t *testing.T) {
 	for host, want := range map[string]bool{
-		"localhost": true, "localhost:8848": true, "LocalHost:1": true, "127.0.0.1": true, "127.0.0.1:65535": true,
+		"localhost": true, "localho\u017ft": false, "localhost:8848": true, "LocalHost:1": true, "127.0.0.1": true, "127.0.0.1:65535": true,
 		"127.4.5.6:80": true, "[::1]": true, "[::1]:8848": true, "[0:0:0:0:0:0:0:1]:1": true,
 		"": false, ":8848": false, "localhost.": false, "localhost.:80": false, "a.localhost": false, "localhost.evil.example": false,
 		"localhost:evil": false, "localhost:123456": false, "localhost:": false, "127.0.0.1.evil.example": false, "127.1": false,
