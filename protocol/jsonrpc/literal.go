@@ -7,23 +7,21 @@ import (
 
 // skipString returns the index behind the string literal that opens at b[i]. Any
 // byte from 0x20 up may stand in it, so that what is not UTF-8 is carried, and an
-// escaped surrogate need not have its other half. Eight bytes are looked at in one
-// step: payloads are mostly long runs of plain text or base64.
+// escaped surrogate need not have its other half. Payloads are mostly long runs of
+// plain text or base64, so 32 bytes are looked at in one step, and then 8.
 func skipString(b []byte, i int) (int, verdict) {
-	const (
-		ones  = 0x0101010101010101
-		highs = 0x8080808080808080
-	)
 	i++
 	for {
+		for i+32 <= len(b) {
+			run := b[i : i+32 : i+32]
+			if (ends(binary.LittleEndian.Uint64(run))|ends(binary.LittleEndian.Uint64(run[8:]))|
+				ends(binary.LittleEndian.Uint64(run[16:]))|ends(binary.LittleEndian.Uint64(run[24:])))&highBits != 0 {
+				break
+			}
+			i += 32
+		}
 		for i+8 <= len(b) {
-			w := binary.LittleEndian.Uint64(b[i:])
-			quote := w ^ ones*'"'
-			slash := w ^ ones*'\\'
-			// A byte's high bit is set where it is a quote, a backslash or below 0x20.
-			// Borrows travel upwards only, so the lowest hit is always a true one.
-			hit := ((quote - ones) &^ quote) | ((slash - ones) &^ slash) | ((w - ones*0x20) &^ w)
-			if hit &= highs; hit != 0 {
+			if hit := ends(binary.LittleEndian.Uint64(b[i:])) & highBits; hit != 0 {
 				i += bits.TrailingZeros64(hit) / 8
 				break
 			}
@@ -47,6 +45,19 @@ func skipString(b []byte, i int) (int, verdict) {
 			i++
 		}
 	}
+}
+
+const (
+	eachByte = 0x0101010101010101
+	highBits = 0x8080808080808080
+)
+
+// ends has a byte's high bit set where the byte of w is a quote, a backslash or below
+// 0x20. Borrows travel upwards only, so the lowest hit is always a true one; the other
+// bits mean nothing.
+func ends(w uint64) uint64 {
+	quote, slash := w^eachByte*'"', w^eachByte*'\\'
+	return ((quote - eachByte) | (slash - eachByte) | (w - eachByte*0x20)) &^ w
 }
 
 // escapeLen is the length of the escape sequence at b[i], 0 when it is none.
