@@ -1,6 +1,7 @@
 package capability
 
 import (
+	"bytes"
 	"context"
 	"encoding/json/jsontext"
 	"encoding/json/v2"
@@ -37,7 +38,8 @@ var checkSlots = make(chan struct{}, max(2, runtime.GOMAXPROCS(0)))
 // fetched, and what cannot be read must not be waved through.
 type Schema struct {
 	compiled  *jsonschema.Schema
-	document  any    // decoded, for the budget
+	document  any // decoded, for the budget
+	anchors   anchors
 	unchecked string // why arguments pass unchecked
 	refused   string // why every call is refused
 }
@@ -66,6 +68,7 @@ func CompileSchema(raw []byte) (s *Schema) {
 	if s.unchecked = oddity(s.document); s.unchecked != "" {
 		return s
 	}
+	s.anchors = indexed(s.document)
 	compiled, err := newCompiler().Compile(withoutContent(raw, s.document))
 	switch {
 	case errors.Is(err, jsonschema.ErrReferenceResolution) && refersOutside(s.document):
@@ -117,7 +120,7 @@ func (s *Schema) Check(ctx context.Context, args []byte) (unchecked string, err 
 		return "", &ArgumentError{"the tool cannot be called: " + s.refused}
 	case s.compiled == nil:
 		return s.unchecked, nil
-	case !withinBudget(s.document, value, maxSteps):
+	case !withinBudget(s.document, s.anchors, value, maxSteps):
 		return "checking these arguments against the schema would take too long", nil
 	}
 	return "", s.validate(value)
@@ -194,22 +197,38 @@ func kindOf(raw []byte) string {
 
 // depth is how deep arrays and objects nest in a well-formed JSON text.
 func depth(raw []byte) int {
-	now, most, text := 0, 0, false
+	now, most := 0, 0
 	for i := 0; i < len(raw); i++ {
-		switch b := raw[i]; {
-		case text && b == '\\':
-			i++
-		case b == '"':
-			text = !text
-		case text:
-		case b == '{' || b == '[':
+		switch raw[i] {
+		case '"':
+			i = closingQuote(raw, i+1)
+		case '{', '[':
 			now++
 			most = max(most, now)
-		case b == '}' || b == ']':
+		case '}', ']':
 			now--
 		}
 	}
 	return most
+}
+
+// closingQuote is the index of the quote that ends the text whose inside begins at i; len(raw) when there is none.
+func closingQuote(raw []byte, i int) int {
+	for quote := -1; i < len(raw); {
+		if quote < i {
+			next := bytes.IndexByte(raw[i:], '"')
+			if next < 0 {
+				break
+			}
+			quote = i + next
+		}
+		slash := bytes.IndexByte(raw[i:quote], '\\')
+		if slash < 0 {
+			return quote
+		}
+		i += slash + 2
+	}
+	return len(raw)
 }
 
 // oneLine keeps an error's text on one line and short.

@@ -11,17 +11,26 @@ import (
 // deadline, and a few lines of allOf and $ref make it work for hours, so the work
 // is counted beforehand: a walk over both documents that decides nothing and
 // visits every subschema that the validator could visit.
-func withinBudget(schema, value any, most int) bool {
-	b := budget{root: schema, left: most, active: map[visit]bool{}, anchors: map[string]any{}}
-	b.index(schema, 0)
+func withinBudget(schema any, names anchors, value any, most int) bool {
+	b := budget{root: schema, left: most, active: map[visit]bool{}, anchors: names}
 	return b.walk(schema, value, 0)
+}
+
+// anchors are the parts of a schema that references can name: by "#name" and by
+// whole ids. They are found once and only read from then on.
+type anchors map[string]any
+
+func indexed(schema any) anchors {
+	a := anchors{}
+	a.index(schema, 0)
+	return a
 }
 
 type budget struct {
 	root    any
 	left    int
 	active  map[visit]bool
-	anchors map[string]any // "#name" and whole ids
+	anchors anchors
 }
 
 // visit is one subschema applied to the value at one depth. The values of the
@@ -65,22 +74,22 @@ func children(schema map[string]any, f func(any)) {
 }
 
 // index finds what references can name.
-func (b *budget) index(schema any, depth int) {
+func (a anchors) index(schema any, depth int) {
 	m, ok := schema.(map[string]any)
 	if !ok || depth > maxSchemaDepth {
 		return
 	}
 	for _, k := range []string{"$anchor", "$dynamicAnchor"} {
 		if name, ok := m[k].(string); ok {
-			b.anchors["#"+name] = schema
+			a["#"+name] = schema
 		}
 	}
 	for _, k := range []string{"$id", "id"} {
 		if id, ok := m[k].(string); ok {
-			b.anchors[id] = schema
+			a[id] = schema
 		}
 	}
-	children(m, func(x any) { b.index(x, depth+1) })
+	children(m, func(x any) { a.index(x, depth+1) })
 }
 
 // spend takes n steps and reports whether there were that many.

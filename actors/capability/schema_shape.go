@@ -48,8 +48,7 @@ func oddity(document any) string {
 
 // refersOutside reports a reference that leads to nothing in the document.
 func refersOutside(document any) bool {
-	b := budget{root: document, anchors: map[string]any{}}
-	b.index(document, 0)
+	b := budget{root: document, anchors: indexed(document)}
 	outside := false
 	each(document, func(schema map[string]any) {
 		for _, k := range references {

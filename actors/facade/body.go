@@ -30,7 +30,7 @@ func readBody(w http.ResponseWriter, r *http.Request, account *kernel.Account, l
 	if err != nil {
 		return nil, nil, err
 	}
-	body, err := readAtMost(r.Body, size)
+	body, err := readAtMost(r.Body, size, r.ContentLength >= 0)
 	switch {
 	case err == nil && int64(len(body)) > limit:
 		err = errTooLarge
@@ -52,9 +52,9 @@ func readBody(w http.ResponseWriter, r *http.Request, account *kernel.Account, l
 	return body, lease, nil
 }
 
-// readAtMost reads up to size+1 bytes. With a known size the buffer is made once; a body of unknown size grows with what
-// arrives.
-func readAtMost(body io.Reader, size int64) ([]byte, error) {
+// readAtMost reads up to size+1 bytes. The buffer grows with what arrives: to the whole of a known size once something
+// has, by doubling otherwise.
+func readAtMost(body io.Reader, size int64, known bool) ([]byte, error) {
 	const first = 4 << 10
 	buffer := make([]byte, 0, min(size+1, first))
 	for {
@@ -62,9 +62,11 @@ func readAtMost(body io.Reader, size int64) ([]byte, error) {
 			return buffer, nil
 		}
 		if len(buffer) == cap(buffer) {
-			grown := make([]byte, len(buffer), min(int64(2*cap(buffer)), size+1))
-			copy(grown, buffer)
-			buffer = grown
+			larger := size + 1
+			if !known {
+				larger = min(int64(2*cap(buffer)), larger)
+			}
+			buffer = append(make([]byte, 0, larger), buffer...)
 		}
 		n, err := body.Read(buffer[len(buffer):cap(buffer)])
 		buffer = buffer[:len(buffer)+n]
