@@ -76,3 +76,36 @@ func shortSize(n int) string {
 	}
 	return fmt.Sprintf("%dKiB", n>>10)
 }
+
+// BenchmarkIdle is what a client costs that is there and does nothing: memory of the process for each of 1,000 connections
+// that have a session with one server whose tool is known. Sockets' buffers are the kernel's and not in it; the client's own
+// ends, of a few hundred bytes each, are.
+func BenchmarkIdle(b *testing.B) {
+	const clients = 1000
+	for b.Loop() {
+		s := startBenchPod(b)
+		before := settledMemory()
+		idle := make([]*idler, clients)
+		for i := range idle {
+			idle[i] = dialIdler(b, s.at.Public)
+		}
+		after := settledMemory()
+		for _, i := range idle {
+			_ = i.socket.Close()
+		}
+		b.ReportMetric(0, "ns/op")
+		b.ReportMetric((after.heap-before.heap)/clients, "heap-B/connection")
+		b.ReportMetric((after.stacks-before.stacks)/clients, "stack-B/connection")
+		b.ReportMetric((after.goroutines-before.goroutines)/clients, "goroutines/connection")
+	}
+}
+
+type memory struct{ heap, stacks, goroutines float64 }
+
+func settledMemory() memory {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return memory{float64(m.HeapAlloc), float64(m.StackInuse), float64(runtime.NumGoroutine())}
+}
