@@ -2,11 +2,11 @@
 //
 // Everything here reads. A request takes a snapshot of the tree on its own goroutine; no actor runs a turn for it, so a pod
 // whose actors are all stuck can still be looked at, which is when it matters. The one thing that runs on a goroutine of the
-// kernel's is [Inspector.Exited], which stores an event and returns; a watcher that does not keep up is dropped.
+// kernel's is [Inspector.Started] and [Inspector.Exited], which store an event and return; a watcher that does not keep up is dropped.
 //
 //	GET /debug/tree          the root node and the pod's own figures; ?depth=N, ?kind=K
 //	GET /debug/tree/{path}   one node and what is below it
-//	GET /debug/events        server-sent events: the end of each generation, and what followed it
+//	GET /debug/events        server-sent events: the start and the end of each generation, and what followed it
 //	GET /debug/              a page over the three
 //	GET /metrics             Prometheus, from the same tree
 //	GET /debug/pprof/        the runtime's profiles

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	keptEvents    = 256              // what a watcher that comes back may still find
+	keptEvents    = 512              // what a watcher that comes back may still find
 	watcherEvents = 256              // how far a watcher may fall behind
 	maxWatchers   = 16               // streams open at once
 	eventPause    = 15 * time.Second // without an event, a comment goes out to find watchers that are gone
@@ -22,8 +22,9 @@ const (
 
 var jsonTolerant = jsontext.AllowInvalidUTF8(true)
 
-// Event is the end of one generation, as /debug/events tells it.
+// Event is the end of one generation, or its start, as /debug/events tells it. A start has id, at, path, kind, gen and follows only.
 type Event struct {
+	Start     bool      `json:"-"` // the SSE event is named start, not exit
 	ID        uint64    `json:"id"`
 	At        time.Time `json:"at"`
 	Path      string    `json:"path"`
@@ -35,6 +36,7 @@ type Event struct {
 	LivedMS   int64     `json:"lived_ms"`
 	Next      uint64    `json:"next,omitzero"` // the generation that follows
 	DelayMS   int64     `json:"delay_ms,omitzero"`
+	Follows   uint64    `json:"follows,omitzero"` // of a start: the generation that it replaces
 }
 
 // events keeps the last ones and hands new ones to whoever watches. The lock is held for a few assignments only.
@@ -54,7 +56,11 @@ type watcher struct {
 
 func newEvents() *events { return &events{watchers: map[*watcher]struct{}{}} }
 
-func (e *events) add(now time.Time, exit kernel.Exit) {
+func (e *events) started(now time.Time, s kernel.Started) {
+	e.add(Event{Start: true, At: now, Path: s.Path, Kind: s.Kind, Gen: s.Gen, Follows: s.Follows})
+}
+
+func (e *events) ended(now time.Time, exit kernel.Exit) {
 	event := Event{
 		At: now, Path: exit.Path, Kind: exit.Kind, Gen: exit.Gen, Crashed: exit.Crashed, Abandoned: exit.Abandoned,
 		LivedMS: exit.Lived.Milliseconds(), Next: exit.Next, DelayMS: exit.Delay.Milliseconds(),
@@ -62,6 +68,10 @@ func (e *events) add(now time.Time, exit kernel.Exit) {
 	if exit.Cause != nil {
 		event.Cause = kernel.Escape(exit.Cause.Error(), 200)
 	}
+	e.add(event)
+}
+
+func (e *events) add(event Event) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.last++
@@ -137,7 +147,7 @@ func (i *Inspector) serveEvents(w http.ResponseWriter, r *http.Request) {
 		_, err := fmt.Fprint(w, text)
 		return err == nil && stream.Flush() == nil
 	}
-	if !send(": the end of each generation\n\n") {
+	if !send(": the start and the end of each generation\n\n") {
 		return
 	}
 	for _, event := range missed {
@@ -171,9 +181,23 @@ func (i *Inspector) serveEvents(w http.ResponseWriter, r *http.Request) {
 
 // frame is one event on the wire; JSON has no line breaks, so the data is one line.
 func frame(e Event) string {
-	text, err := json.Marshal(e, jsonTolerant)
+	name, shown := "exit", any(e)
+	if e.Start {
+		name, shown = "start", startEvent{e.ID, e.At, e.Path, e.Kind, e.Gen, e.Follows}
+	}
+	text, err := json.Marshal(shown, jsonTolerant)
 	if err != nil {
 		return ": an event did not fit into JSON\n\n"
 	}
-	return fmt.Sprintf("id: %d\nevent: exit\ndata: %s\n\n", e.ID, text)
+	return fmt.Sprintf("id: %d\nevent: %s\ndata: %s\n\n", e.ID, name, text)
+}
+
+// startEvent is what a start shows.
+type startEvent struct {
+	ID      uint64    `json:"id"`
+	At      time.Time `json:"at"`
+	Path    string    `json:"path"`
+	Kind    string    `json:"kind"`
+	Gen     uint64    `json:"gen"`
+	Follows uint64    `json:"follows,omitzero"`
 }

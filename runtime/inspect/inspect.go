@@ -69,9 +69,12 @@ func New(o Options) *Inspector {
 
 // Exited takes one end of a generation: it is made for kernel.Options.OnExit. It never blocks.
 func (i *Inspector) Exited(e kernel.Exit) {
-	i.events.add(i.opts.Now(), e)
+	i.events.ended(i.opts.Now(), e)
 	i.meters.exited(e)
 }
+
+// Started takes one start of a generation: it is made for kernel.Options.OnStart. It never blocks.
+func (i *Inspector) Started(s kernel.Started) { i.events.started(i.opts.Now(), s) }
 
 // Close ends all streams of events, so that a server that serves them can shut down. Later ones end at once.
 func (i *Inspector) Close() { i.events.close() }

@@ -247,11 +247,27 @@ func TestEventsTellEndsAsTheyHappenAndAgainToThoseWhoComeBack(t *testing.T) {
 	}
 }
 
+func TestStartsAreEventsOfTheirOwnKind(t *testing.T) {
+	e := newEvents()
+	e.started(time.Unix(7, 0), kernel.Started{Path: "pod/x", Name: "x", Kind: "thing", Gen: 9, Follows: 4})
+	e.ended(time.Unix(8, 0), kernel.Exit{Path: "pod/x", Kind: "thing", Gen: 9})
+	_, seen := e.watch(0)
+	if len(seen) != 2 {
+		t.Fatalf("%+v", seen)
+	}
+	if got := frame(seen[0]); !strings.HasPrefix(got, "id: 1\nevent: start\ndata: {\"id\":1,\"at\":") || !strings.HasSuffix(got, `"path":"pod/x","kind":"thing","gen":9,"follows":4}`+"\n\n") {
+		t.Errorf("%q", got)
+	}
+	if got := frame(seen[1]); !strings.HasPrefix(got, "id: 2\nevent: exit\n") || !strings.Contains(got, `"crashed":false`) {
+		t.Errorf("%q", got)
+	}
+}
+
 func TestSlowWatcherIsDroppedAndTheKernelNeverWaits(t *testing.T) {
 	e := newEvents()
 	w, _ := e.watch(0)
 	for n := range watcherEvents + keptEvents {
-		e.add(time.Unix(int64(n), 0), kernel.Exit{Path: "p", Gen: uint64(n)})
+		e.ended(time.Unix(int64(n), 0), kernel.Exit{Path: "p", Gen: uint64(n)})
 	}
 	if !w.dropped || len(e.watchers) != 0 || len(e.kept) != keptEvents {
 		t.Errorf("dropped %v, %d watchers, %d kept", w.dropped, len(e.watchers), len(e.kept))

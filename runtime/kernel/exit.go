@@ -93,6 +93,13 @@ type end struct {
 	retired bool // the parent wants it gone for good
 }
 
+// Started is one generation that runs, as told to Options.OnStart.
+type Started struct {
+	Path, Name, Kind string
+	Gen              uint64
+	Follows          uint64 // the generation that it replaces, 0 for the first
+}
+
 // Exit is one generation's end, as told to Options.OnExit.
 type Exit struct {
 	Path, Name, Kind string

@@ -22,6 +22,7 @@ type Options struct {
 	Rand      func() float64 // of backoffs, in [0, 1); nil = math/rand
 	Scheduler Scheduler      // nil = a goroutine a turn
 	OnExit    func(Exit)     // told of each generation's end, outside all locks; must not block
+	OnStart   func(Started)  // told when a generation's Start has returned, as OnExit; may come after OnExit of one that ended at once
 }
 
 // Kernel holds one tree of actors, their accounts and the book of what they owe.
@@ -32,6 +33,7 @@ type Kernel struct {
 	random          func() float64
 	scheduler       Scheduler
 	onExit          func(Exit)
+	onStart         func(Started)
 	releaseDeadline time.Duration
 	done            chan struct{}
 
@@ -49,7 +51,7 @@ type Kernel struct {
 
 // New makes a kernel without an actor.
 func New(o Options) *Kernel {
-	k := &Kernel{log: o.Logger, clock: o.Clock, random: o.Rand, scheduler: o.Scheduler, onExit: o.OnExit,
+	k := &Kernel{log: o.Logger, clock: o.Clock, random: o.Rand, scheduler: o.Scheduler, onExit: o.OnExit, onStart: o.OnStart,
 		releaseDeadline: o.Release, done: make(chan struct{})}
 	if o.Limit <= 0 {
 		o.Limit = DefaultLimit

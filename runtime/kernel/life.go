@@ -112,9 +112,14 @@ func (k *Kernel) running(c *cell) {
 		return
 	}
 	k.setPhase(c, running)
+	told := Started{Path: c.path, Name: c.slot.spec.Name, Kind: c.slot.spec.Kind, Gen: c.gen}
 	if old := c.life.follows; old != nil {
 		c.life.follows = nil // the chain of generations is not kept alive
 		c.parent.mb.post(Restarted{Ref{old}, Ref{c}})
+		told.Follows = old.gen
+	}
+	if k.onStart != nil {
+		k.later(func() { k.onStart(told) })
 	}
 }
 

@@ -755,6 +755,28 @@ func TestExitsLogThemselvesInOneLineWithoutPayload(t *testing.T) {
 	}
 }
 
+func TestStartsAreToldWithWhatTheyFollow(t *testing.T) {
+	starts := make(chan kernel.Started, 10)
+	k := kernel.New(kernel.Options{OnStart: func(s kernel.Started) { starts <- s }})
+	root, _ := kerneltest.Root(t, k)
+	r := kerneltest.Spawn(t, root, kernel.Spec{Name: "child", Kind: "thing", Restart: kernel.Permanent,
+		Backoff: kernel.Backoff{Min: time.Microsecond, Max: time.Millisecond}, New: ending})
+	if s := <-starts; s.Path != "test" || s.Gen != root.Gen() || s.Follows != 0 {
+		t.Errorf("%+v", s)
+	}
+	if s := <-starts; s.Path != "test/child" || s.Name != "child" || s.Kind != "thing" || s.Gen != r.Gen() || s.Follows != 0 {
+		t.Errorf("%+v", s)
+	}
+	_ = r.Tell("panic")
+	if s := <-starts; s.Path != "test/child" || s.Gen <= r.Gen() || s.Follows != r.Gen() {
+		t.Errorf("%+v", s)
+	}
+	k.Shutdown(within(t))
+	if len(starts) != 0 {
+		t.Errorf("a further start: %+v", <-starts)
+	}
+}
+
 func TestEscapeShowsOneLine(t *testing.T) {
 	for in, want := range map[string]string{
 		"plain":                   "plain",

@@ -112,9 +112,11 @@ async function poll() {
   setTimeout(poll, 1500);
 }
 
-function told(event) {
+function told(name, event) {
   const item = el("li", event.crashed || event.abandoned ? "bad" : "");
-  item.textContent = new Date(event.at).toLocaleTimeString() + "  " + event.path + " (gen " + event.gen + ") " +
+  const when = new Date(event.at).toLocaleTimeString() + "  " + event.path + " (gen " + event.gen + ") ";
+  if (name === "start") item.textContent = when + "started" + (event.follows ? ", after gen " + event.follows : "");
+  else item.textContent = when +
     (event.abandoned ? "abandoned" : event.crashed ? "crashed" : "ended") + " after " + span(event.lived_ms) + ": " + event.cause +
     (event.next ? ", gen " + event.next + " follows in " + span(event.delay_ms || 0) : "");
   $("events").prepend(item);
@@ -135,10 +137,11 @@ async function listen() {
         text = parts.pop();
         for (const part of parts) {
           const data = part.split("\n").find((l) => l.startsWith("data: "));
-          if (!data || !part.includes("event: exit")) continue;
+          const name = part.split("\n").find((l) => l === "event: exit" || l === "event: start");
+          if (!data || !name) continue;
           const event = JSON.parse(data.slice(6));
           seen = event.id;
-          told(event);
+          told(name.slice(7), event);
         }
       }
     }
