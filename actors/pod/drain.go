@@ -18,8 +18,13 @@ func (l *life) drain(sig os.Signal) error {
 	before := l.abandoned.Load()
 	l.phase.ready.Store(false)
 
+	return l.unlessSignalled(func() error { return l.end(timeout, before) })
+}
+
+// unlessSignalled runs the end of a life and gives it up at the next signal: who sends one more does not want to wait.
+func (l *life) unlessSignalled(end func() error) error {
 	done := make(chan error, 1)
-	go func() { done <- l.end(timeout, before) }()
+	go func() { done <- end() }()
 	select {
 	case err := <-done:
 		return err

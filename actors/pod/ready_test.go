@@ -8,30 +8,89 @@ import (
 	"testing"
 
 	"github.com/acpod/acpod/actors/pod/config"
+	"github.com/acpod/acpod/runtime/door"
 )
 
 func TestReadyFileIsWholeAndGoesAway(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ready.json")
-	if err := writeReady(path, Addresses{Public: "127.0.0.1:1", Debug: "127.0.0.1:2"}); err != nil {
+	file := readyFile{path: path}
+	if err := file.write(Addresses{Public: "127.0.0.1:1", Debug: "127.0.0.1:2"}); err != nil {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(path)
 	if err != nil || string(text) != `{"public":"127.0.0.1:1","facade":"","debug":"127.0.0.1:2"}`+"\n" {
 		t.Errorf("%q, %v", text, err)
 	}
-	removeReady(path)
+	file.remove()
 	if _, err := os.Stat(path); !os.IsNotExist(err) {
 		t.Errorf("it is still there: %v", err)
 	}
 	if entries, err := os.ReadDir(filepath.Dir(path)); err != nil || len(entries) != 0 {
 		t.Errorf("something is left beside it: %v, %v", entries, err)
 	}
-	removeReady(path) // again, or never written
-	if err := writeReady(filepath.Join(path, "nowhere"), Addresses{}); err == nil {
+	file.remove() // again
+	if err := (&readyFile{path: filepath.Join(path, "nowhere")}).write(Addresses{}); err == nil {
 		t.Error("a folder that does not exist was no error")
 	}
-	if err := writeReady("", Addresses{}); err != nil {
+	none := readyFile{}
+	none.clear()
+	if err := none.write(Addresses{}); err != nil {
 		t.Error(err)
+	}
+	none.remove()
+}
+
+func TestReadyFileOfAnotherPodIsLeftToIt(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ready.json")
+	former, latter := readyFile{path: path}, readyFile{path: path}
+	if err := former.write(Addresses{Public: "127.0.0.1:1"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := latter.write(Addresses{Public: "127.0.0.1:2"}); err != nil {
+		t.Fatal(err)
+	}
+	former.remove()
+	if text, err := os.ReadFile(path); err != nil || !strings.Contains(string(text), "127.0.0.1:2") {
+		t.Errorf("a pod that drains took its successor's file: %q, %v", text, err)
+	}
+	unwritten := readyFile{path: path}
+	unwritten.remove()
+	if _, err := os.Stat(path); err != nil {
+		t.Errorf("a pod that never was ready took the file: %v", err)
+	}
+	unwritten.clear()
+	if _, err := os.Stat(path); !os.IsNotExist(err) {
+		t.Errorf("a stale file outlived the start: %v", err)
+	}
+}
+
+// What the resolver makes of a name is known only once it is bound.
+func TestABoundAddressBeyondLoopbackNeedsAKey(t *testing.T) {
+	open := func(addr string) *door.Socket {
+		socket, err := openSocket(addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = socket.Close() })
+		return socket
+	}
+	inside, outside := open("127.0.0.1:0"), open("0.0.0.0:0")
+	keyless, keyed := &config.Loaded{}, &config.Loaded{Secrets: config.Secrets{ACP: []config.NamedKey{{Key: "k"}}, Debug: "k"}}
+	for name, c := range map[string]struct {
+		loaded  *config.Loaded
+		sockets sockets
+		says    string
+	}{
+		"inside":             {keyless, sockets{public: inside, debug: inside}, ""},
+		"debug off":          {keyless, sockets{public: inside}, ""},
+		"public outside":     {keyless, sockets{public: outside}, "acp.listen"},
+		"debug outside":      {keyless, sockets{public: inside, debug: outside}, "debug.listen"},
+		"outside with a key": {keyed, sockets{public: outside, debug: outside}, ""},
+	} {
+		err := boundDoorsHaveKeys(c.loaded, &c.sockets)
+		if (err == nil) != (c.says == "") || err != nil && (!strings.HasPrefix(err.Error(), c.says) || strings.Contains(err.Error(), "\n")) {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 

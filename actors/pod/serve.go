@@ -41,6 +41,11 @@ var ErrSecondSignal = errors.New("ended at once by a second signal; the guardian
 // startPatience bounds the start of the actors, which wait for nothing but the scheduler.
 const startPatience = 30 * time.Second
 
+// signalled says that a signal came before the pod was ready.
+type signalled struct{ sig os.Signal }
+
+func (s *signalled) Error() string { return "stopped by " + s.sig.String() + " before it was ready" }
+
 // Serve runs the pod until a signal comes or the root gives up. A nil error is exit status 0.
 func Serve(o Options) error {
 	life, err := prepare(o)
@@ -49,15 +54,26 @@ func Serve(o Options) error {
 	}
 	defer life.ledger.close()
 	defer life.sockets.close()
-	if err := life.start(); err != nil {
-		return errors.Join(err, life.stop(context.Background()))
+	defer life.ready.remove()
+	return life.run()
+}
+
+// run is everything between two states of the machine in which nothing of this pod runs.
+func (l *life) run() error {
+	err := l.start()
+	var early *signalled
+	switch {
+	case errors.As(err, &early):
+		return l.drain(early.sig)
+	case err != nil:
+		return l.unlessSignalled(func() error { return errors.Join(err, l.stop(context.Background())) })
 	}
-	defer removeReady(o.ReadyFile)
 	select {
-	case sig := <-o.Signals:
-		return life.drain(sig)
-	case <-life.kernel.Done():
-		return errors.Join(fmt.Errorf("the pod gave up: %w", life.kernel.Cause()), life.stop(context.Background()))
+	case sig := <-l.opts.Signals:
+		return l.drain(sig)
+	case <-l.kernel.Done():
+		err := fmt.Errorf("the pod gave up: %w", l.kernel.Cause())
+		return l.unlessSignalled(func() error { return errors.Join(err, l.stop(context.Background())) })
 	}
 }
 
@@ -66,6 +82,7 @@ type life struct {
 	opts      Options
 	log       *slog.Logger
 	sockets   *sockets
+	ready     readyFile
 	guardian  *process.Guardian
 	ledger    *fileLedger // nil = idempotency keys are forgotten with the pod
 	kernel    *kernel.Kernel
@@ -79,12 +96,17 @@ type life struct {
 
 // prepare opens the sockets and composes everything; no actor runs yet. On an error nothing listens and nothing runs.
 func prepare(o Options) (*life, error) {
-	l := &life{opts: o, log: o.Log}
+	l := &life{opts: o, log: o.Log, ready: readyFile{path: o.ReadyFile}}
 	var err error
 	if l.sockets, err = openSockets(&o.Config.Config); err != nil {
 		return nil, err
 	}
-	if err := l.compose(); err != nil {
+	err = boundDoorsHaveKeys(o.Config, l.sockets)
+	if err == nil {
+		l.ready.clear()
+		err = l.compose()
+	}
+	if err != nil {
 		l.ledger.close()
 		l.sockets.close()
 		return nil, err
@@ -98,7 +120,7 @@ func (l *life) compose() error {
 	if err := l.guard(state); err != nil {
 		return err
 	}
-	l.kernel = kernel.New(kernel.Options{Limit: int64(cfg.Limits.PodBytes), Logger: l.log, OnExit: l.exited})
+	l.kernel = kernel.New(kernel.Options{Limit: int64(cfg.Limits.PodBytes), Logger: l.log, OnExit: l.exited, OnStart: func(s kernel.Started) { l.inspector.Started(s) }})
 
 	recorder, auditSpec := audit.New(audit.Config{Path: cfg.Audit.Path, Log: l.log.Handler()})
 	calls := &atomic.Int64{}
@@ -223,6 +245,11 @@ func (l *life) start() error {
 	if err := l.awaitRunning(); err != nil {
 		return err
 	}
+	select {
+	case sig := <-l.opts.Signals:
+		return &signalled{sig}
+	default:
+	}
 	l.phase.ready.Store(true)
 	tell(l.log, l.opts.Config)
 	at := l.sockets.addresses()
@@ -234,7 +261,7 @@ func (l *life) start() error {
 		l.log.Info("listening", "listener", "debug", "addr", at.Debug)
 	}
 	l.log.Info("memory", "bytes_limit", int64(l.opts.Config.Limits.PodBytes), "worst_case_bytes", worstCase(l.opts.Config.Limits))
-	return writeReady(l.opts.ReadyFile, at)
+	return l.ready.write(at)
 }
 
 // awaitRunning looks at the tree until the root and all of its children run.
@@ -257,6 +284,8 @@ func (l *life) awaitRunning() error {
 		}
 		select {
 		case <-look.C:
+		case sig := <-l.opts.Signals:
+			return &signalled{sig}
 		case <-l.kernel.Done():
 			return fmt.Errorf("the pod did not start: %w", l.kernel.Cause())
 		case <-deadline.C:

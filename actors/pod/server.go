@@ -15,6 +15,7 @@ import (
 
 const (
 	headerTimeout = 10 * time.Second
+	bodyTimeout   = 10 * time.Second // nothing here reads a body; this is how long one may keep its connection
 	idleTimeout   = 2 * time.Minute
 	headerBytes   = 32 << 10
 	lastWords     = 2 * time.Second // how long at a stop the open requests of a server may still be answered
@@ -49,7 +50,7 @@ func (s *server) Start(c *kernel.Ctx) error {
 	}
 	self, log := c.Self(), c.Log()
 	srv := &http.Server{
-		Handler:           s.cfg.handler(self),
+		Handler:           bodiesEnd(s.cfg.handler(self)),
 		ReadHeaderTimeout: headerTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    headerBytes,
@@ -59,6 +60,17 @@ func (s *server) Start(c *kernel.Ctx) error {
 	view := s.cfg.socket.View(s.cfg.connections, func(net.Addr) { self.CountRefusal("http_connections") })
 	c.Go("http", func(ctx context.Context) kernel.Msg { return served{s.serve(ctx, srv, view)} })
 	return nil
+}
+
+// bodiesEnd bounds what net/http does after an answer: it reads the rest of the request's body to use the connection again, and
+// without a deadline a peer that announces a body and never sends it would hold one of the connections for ever.
+func bodiesEnd(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.ContentLength != 0 {
+			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTimeout))
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // serve accepts until ctx ends, and then waits a little for what is open. The socket stays open.

@@ -40,6 +40,24 @@ func openSockets(c *config.Config) (*sockets, error) {
 	return s, nil
 }
 
+// boundDoorsHaveKeys looks again where the configuration's check could only read a name: localhost is whatever the machine's
+// resolver says, and what is really beyond loopback must not be open without a key.
+func boundDoorsHaveKeys(l *config.Loaded, s *sockets) error {
+	for _, one := range []struct {
+		key, setting string
+		socket       *door.Socket
+		keyed        bool
+	}{
+		{"acp.listen", "acp.auth_key", s.public, len(l.Secrets.ACP) > 0},
+		{"debug.listen", "debug.auth_key", s.debug, l.Secrets.Debug != ""},
+	} {
+		if one.socket != nil && !one.keyed && !one.socket.Rules().Loopback {
+			return fmt.Errorf("%s: it is bound to %s, which is not loopback, and there is no key; write a loopback address or set %s", one.key, one.socket.Addr(), one.setting)
+		}
+	}
+	return nil
+}
+
 func facadeListen(c *config.Config) string {
 	if c.MCP == nil {
 		return ""
