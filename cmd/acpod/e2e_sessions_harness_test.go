@@ -103,9 +103,12 @@ func runScripted(mode string) int {
 }
 
 // treeName is how a session is called in the tree.
-func treeName(session string) string {
+func treeName(session string) string { return "sess-" + tagOf(session) }
+
+// tagOf is what stands for a session in logs.
+func tagOf(session string) string {
 	sum := sha256.Sum256([]byte(strings.TrimPrefix(session, "sess_")))
-	return "sess-" + hex.EncodeToString(sum[:4])
+	return hex.EncodeToString(sum[:4])
 }
 
 // agentOf waits for the agent of a session and gives its pid.
@@ -188,4 +191,19 @@ func (e *extension) told(method, session string) (n int) {
 		}
 	}
 	return n
+}
+
+// heldCall is a tool call that is never answered.
+func heldCall(string, json.RawMessage) (any, *rpcError, bool) { return nil, nil, true }
+
+// scan reads the number at the beginning of a text.
+func scan(text string, n *int) error {
+	_, err := fmt.Sscanf(text, "%d", n)
+	return err
+}
+
+// agentLives tells whether a process of that number runs.
+func agentLives(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	return err == nil && !strings.Contains(string(stat), ") Z ")
 }
