@@ -67,11 +67,13 @@ func (l *ledger) enterAsk(a *ask, maxConnects int) error {
 // takeAsk takes an ask out of the ledger, nil when it is not there: whoever gets it ends its life.
 func (l *ledger) takeAsk(id uint64) *ask {
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	a := l.asks[id]
 	if a != nil {
 		delete(l.asks, id)
 		l.forget(a)
+	}
+	l.mu.Unlock()
+	if a != nil {
 		a.lease.Release()
 	}
 	return a

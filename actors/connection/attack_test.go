@@ -117,7 +117,7 @@ func TestAFullMailboxRefusesAtOnce(t *testing.T) {
 	lease.Release()
 
 	lease = fill(`{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":"` + s.id + `"}}`)
-	kerneltest.Eventually(t, "the notification is counted", func() bool { return p.conns()[0].Refused["frame_dropped"] == 1 })
+	kerneltest.Eventually(t, "the notification is counted", func() bool { return p.conns()[0].Refused["connection_bytes"] == 2 })
 	lease.Release()
 
 	lease = fill(`{"jsonrpc":"2.0","id":1,"result":{}}`)

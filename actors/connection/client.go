@@ -5,7 +5,6 @@ import (
 	"errors"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/acpod/acpod/actors/session"
 	"github.com/acpod/acpod/actors/tunnel"
@@ -154,9 +153,8 @@ func (cl *client) conclude(name string, r *openRequest, result []byte, lease *ke
 	if cl.out.push(f) != nil {
 		f.end(false) // the socket is gone, which is an answer too
 	}
-	if e != nil && e.Code == jsonrpc.Overload && e.Raw() == nil {
-		cl.note(e)
-		cl.spend()
+	if e != nil {
+		cl.refuse(e)
 	}
 }
 
@@ -187,40 +185,7 @@ func overloadOf(err error) *jsonrpc.Error {
 // deny answers a frame that got no place in the ledger, on the control lane.
 func (cl *client) deny(id jsonrpc.ID, e *jsonrpc.Error) {
 	cl.send(jsonrpc.AppendError(nil, id, e))
-	cl.note(e)
-	if e.Code == jsonrpc.CodeParse || e.Code == jsonrpc.InvalidRequest || e.Code == jsonrpc.Overload {
-		cl.spend()
-	}
-}
-
-// note has the tree count a refusal: of a limit by its key, of anything else by what is wrong.
-func (cl *client) note(e *jsonrpc.Error) {
-	var what string
-	switch e.Code {
-	case jsonrpc.CodeParse:
-		what = "not_json"
-	case jsonrpc.InvalidRequest:
-		what = "invalid_request"
-	case jsonrpc.NotInitialized:
-		what = "not_initialized"
-	case jsonrpc.InvalidParams:
-		what = "invalid_params"
-	case jsonrpc.Overload:
-		what = "overload"
-		if data, ok := e.Data.(jsonrpc.OverloadData); ok {
-			what = data.Scope
-		}
-	default: // an unknown method, which some clients use as a ping, or a fault that is logged elsewhere
-		return
-	}
-	cl.self.CountRefusal(what)
-}
-
-// spend counts a refusal; the one too many ends the connection.
-func (cl *client) spend() {
-	if cl.refused.spend(time.Now()) {
-		cl.self.Stop(&Exit{Reason: TooManyRefusals})
-	}
+	cl.refuse(e)
 }
 
 // send puts a small frame of the pod's own into the control lane. When the account is full the connection's reserve pays; when

@@ -204,13 +204,23 @@ func (a *conn) goodbye(exit *Exit) {
 	if a.failed {
 		return
 	}
-	frame := a.seat.wire.echo
-	if code := exit.Reason.Code(); code != 0 {
-		frame = closeFrame(code, string(exit.Reason))
-	}
-	if frame != nil {
+	if frame := lastFrame(exit); frame != nil {
 		goodbye(a.seat.wire.Conn, frame, a.cfg.FlushTimeout)
 	}
+}
+
+// lastFrame is the close frame of an end: our reason, or the peer's own code; nil where the peer cannot get one.
+func lastFrame(exit *Exit) []byte {
+	code := exit.Reason.Code()
+	switch {
+	case code != 0:
+		return closeFrame(code, string(exit.Reason))
+	case exit.Reason == ClientClosed && exit.PeerCode == 0:
+		return []byte{opClose | finalBit, 0}
+	case exit.Reason == ClientClosed:
+		return closeFrame(exit.PeerCode, "")
+	}
+	return nil
 }
 
 func (a *conn) log(c *kernel.Ctx, exit *Exit) {
@@ -335,7 +345,7 @@ func (a *conn) answered(c *kernel.Ctx, f jsonrpc.Frame, lease *kernel.Lease) (mo
 	}
 	delete(a.questions, q.ID())
 	if err := lease.Move(ask.account); err != nil {
-		c.Refuse("answer_unpaid")
+		a.client.drop(err)
 		q.Fail(err)
 		return false
 	}

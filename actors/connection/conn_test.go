@@ -4,6 +4,7 @@ import (
 	"encoding/json/v2"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"reflect"
 	"strings"
 	"testing"
@@ -132,6 +133,12 @@ func TestRefusedUpgrades(t *testing.T) {
 		{"rebound Host", open, "GET /acp HTTP/1.1\r\nHost: evil.example\r\n" + goodUpgrade + "\r\n", 403},
 		{"POST", open, request(open, "POST /acp", "Content-Length: 0\r\n"), 405},
 		{"no upgrade", open, request(open, "GET /acp", ""), 426},
+		{"HTTP/1.0", open, "GET /acp HTTP/1.0\r\nHost: " + open.addr() + "\r\n" + goodUpgrade + "\r\n", 400},
+		{"HTTP/1.0 without a Host", open, "GET /acp HTTP/1.0\r\n" + goodUpgrade + "\r\n", 403},
+		{"HTTP/1.1 without a Host", open, "GET /acp HTTP/1.1\r\n" + goodUpgrade + "\r\n", 400},
+		{"two Hosts", open, "GET /acp HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\n" + goodUpgrade + "\r\n", 400},
+		{"absolute form of another host", open, "GET http://evil.example/acp HTTP/1.1\r\nHost: " + open.addr() + "\r\n" + goodUpgrade + "\r\n", 403},
+		{"two Origins", open, request(open, "GET /acp", goodUpgrade+"Origin: http://"+open.addr()+"\r\nOrigin: http://"+open.addr()+"\r\n"), 403},
 		{"old version", open, request(open, "GET /acp", strings.Replace(goodUpgrade, "13", "8", 1)), 400},
 		{"bad key", open, request(open, "GET /acp", strings.Replace(goodUpgrade, "dGhl", "!!!!", 1)), 400},
 	} {
@@ -341,16 +348,51 @@ func TestHostileFramesEndOnlyTheirConnection(t *testing.T) {
 
 func TestAClientsCloseIsEchoed(t *testing.T) {
 	p := startPod(t, Config{})
-	c := p.hello()
-	c.raw(frameOf(0x88, []byte{0x0b, 0xb8, 'b', 'y', 'e'}, nil)) // 3000
-	c.closed(3000)
+	for _, test := range []struct {
+		name    string
+		payload []byte
+		code    int
+	}{
+		{"nothing", nil, 0},
+		{"a code", []byte{0x03, 0xe8}, 1000},
+		{"going away", []byte{0x03, 0xe9}, 1001},
+		{"a code and a reason", []byte{0x0b, 0xb8, 'b', 'y', 'e'}, 3000},
+		{"a reason of markup and no UTF-8", []byte("\x0f\xa1<b>\x1b[31m\n\xff"), 4001},
+		{"the longest", append([]byte{0x0f, 0xa1}, strings.Repeat("x", 123)...), 4001},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			before := p.gateway.Stats().Exits[ClientClosed]
+			c := p.hello()
+			c.t = t
+			c.raw(frameOf(0x88, test.payload, nil))
+			c.closed(test.code)
+			kerneltest.Eventually(t, "the end is counted", func() bool { return p.gateway.Stats().Exits[ClientClosed] == before+1 })
+		})
+	}
 	p.rest()
 	d := p.hello()
 	_ = d.conn.Close()
 	p.rest()
-	if n := p.gateway.Stats().Exits; n[ClientClosed] != 1 || n[StreamEnded]+n[ReadError] < 1 {
+	if n := p.gateway.Stats().Exits; n[StreamEnded]+n[ReadError] != 1 {
 		t.Errorf("exits: %v", n)
 	}
+}
+
+func TestACloseFrameThatIsNoneIsAProtocolError(t *testing.T) {
+	p := startPod(t, Config{})
+	for i, payload := range [][]byte{{0x03}, {0xff}, {0}, {0, 0}, {0x03, 0xe7}, {0x03, 0xec}, {0x03, 0xed}, {0x03, 0xee}, {0x03, 0xf7}, {0x0b, 0xb7}, {0x13, 0x88}, {0xff, 0xff}} {
+		c := p.hello()
+		c.raw(frameOf(0x88, payload, nil))
+		c.closed(1002)
+		kerneltest.Eventually(t, "the end is counted", func() bool { return p.gateway.Stats().Exits[ProtocolError] == int64(i)+1 })
+	}
+	c := p.hello()
+	c.raw(append([]byte{0x88, 0x80 | 126, 0, 126, 1, 2, 3, 4}, make([]byte, 126)...)) // longer than a control frame may be
+	c.closed(1002)
+	d := p.hello()
+	d.raw([]byte{0x88, 0x80 | 126, 0, 2, 0, 0, 0, 0, 0x03, 0xe8}) // short, with a length that is spelled for a long one
+	d.closed(1002)
+	p.rest()
 }
 
 func TestTextThatIsNoUTF8IsMendedAndTheRestPassesToTheByte(t *testing.T) {
@@ -446,6 +488,26 @@ func TestDrainTellsClientsAndRefusesUpgrades(t *testing.T) {
 		t.Errorf("got %s", d.resp.Status)
 	}
 	c.ping()
+}
+
+// TestAClientThatGetsInAsTheDrainBeginsIsToldToo: between the look at the drain and the actor there is an upgrade.
+func TestAClientThatGetsInAsTheDrainBeginsIsToldToo(t *testing.T) {
+	p := startPod(t, Config{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		g := p.gateway
+		s, full := g.sit(*g.ref.Load(), r)
+		if full != "" || !g.upgrade(w, r, s, false) {
+			t.Error("not let in")
+			return
+		}
+		g.Drain(25 * time.Second)
+		if err := g.accept(*g.ref.Load(), s); err != nil {
+			t.Error(err)
+		}
+	}))
+	defer server.Close()
+	c := p.askOf(server.Listener.Addr().String(), "GET /acp HTTP/1.1\r\nHost: localhost\r\n"+goodUpgrade+"\r\n")
+	c.expect(`{"jsonrpc":"2.0","method":"_acpod/draining","params":{"deadline_ms":25000}}`)
 }
 
 func TestAShutdownWritesWhatIsQueuedAndCloses1012(t *testing.T) {

@@ -52,16 +52,14 @@ func (a *conn) dispatch(c *kernel.Ctx, raw *inFrame) {
 }
 
 func (a *conn) faulty(c *kernel.Ctx, fault *jsonrpc.Fault) {
-	if !fault.Silent() {
+	switch {
+	case !fault.Silent():
 		a.client.deny(fault.ID, fault.Err())
-		return
+	case fault.Code == jsonrpc.Overload: // dropped for its size
+		a.client.refuse(fault.Err())
+	default:
+		c.Refuse("invalid_dropped")
 	}
-	if fault.Code == jsonrpc.Overload { // dropped for its size
-		a.client.note(fault.Err())
-		a.client.spend()
-		return
-	}
-	c.Refuse("invalid_dropped")
 }
 
 // requested dispatches a request. Everything but initialize needs one first; what nobody knows is told so at any time, which
@@ -250,13 +248,13 @@ func (a *conn) notified(c *kernel.Ctx, f *inbound) {
 	case f.Method == acp.MethodSessionCancel:
 		if id, bad := acp.ParseSessionID(f.Params); bad == nil {
 			if to, owned := a.client.book.owner(id); owned {
-				a.cancel(c, to, 0)
+				a.cancel(to, 0)
 			}
 		}
 	case f.Method == acp.MethodCancelRequest:
 		if id, ok := acp.ParseCancelRequest(f.Params); ok {
 			if req, to := a.client.book.promptOf(id); req != 0 {
-				a.cancel(c, to, req)
+				a.cancel(to, req)
 			}
 		}
 	case acp.IsInbound(f.Method):
@@ -268,11 +266,10 @@ func (a *conn) notified(c *kernel.Ctx, f *inbound) {
 
 // cancel goes the way of the prompts, so that it finds the one before it. A full account does not keep it out: then it goes
 // ahead of them.
-func (a *conn) cancel(c *kernel.Ctx, to kernel.Ref, req uint64) {
+func (a *conn) cancel(to kernel.Ref, req uint64) {
 	m := session.Cancel{Client: a.client, Req: req}
 	if err := to.Tell(m); err != nil && !errors.Is(err, kernel.ErrStopped) && to.Signal(m) != nil {
-		c.Refuse("cancel")
-		a.client.spend()
+		a.client.drop(err)
 	}
 }
 
@@ -293,7 +290,6 @@ func (a *conn) tunnelled(c *kernel.Ctx, f *inbound) {
 		err = to.Tell(tunnel.Inbound{Message: message, Bytes: held})
 	}
 	if err != nil && !errors.Is(err, kernel.ErrStopped) {
-		c.Refuse("inbound_dropped")
-		a.client.spend()
+		a.client.drop(err)
 	}
 }

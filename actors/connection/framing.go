@@ -21,8 +21,8 @@ var errInterrupted = errors.New("reading was called off")
 // the frame is sound, fits the limits and is paid for: gws allocates from the length in the header, and dies of a length
 // above 2^63. It also bounds how long a message may take to come in.
 //
-// Reading belongs to one goroutine. What gws writes after the handshake is never sent from here: it can only be a close
-// frame, which is kept for the writer.
+// Reading belongs to one goroutine. What gws writes after the handshake is never sent: it can only be a close frame, and the
+// connection has its own.
 type wire struct {
 	net.Conn // the socket
 	in       *bufio.Reader
@@ -31,8 +31,10 @@ type wire struct {
 	cfg      *Config
 	ctx      context.Context // ends the wait for bytes
 
-	// open lifts the early limit; set by the actor after initialize.
+	// open lifts the early limit; set by the reader behind a sound initialize.
 	open atomic.Bool
+	// paused is set while the socket is not read because an account has no room: the silence is not the peer's then.
+	paused atomic.Bool
 	// stopped is set before a read is called off.
 	stopped atomic.Bool
 	// heard is when the last byte came in, in Unix nanoseconds; data the same of the last data frame either way.
@@ -52,7 +54,6 @@ type wire struct {
 	deadline     time.Time     // for the message or control frame under way; zero between messages
 	armed        bool          // the socket has a read deadline
 	exit         *Exit         // why reading ended, when it was the wire that ended it
-	echo         []byte        // the close frame that gws wants to send
 }
 
 func newWire(socket net.Conn, in *bufio.Reader, account *kernel.Account, cfg *Config) *wire {
@@ -246,7 +247,10 @@ func (w *wire) pay(account *kernel.Account, n int64, into **kernel.Lease) *Exit 
 	if err != nil {
 		begun := time.Now()
 		ctx, cancel := context.WithTimeout(w.ctx, w.cfg.BytesWait)
+		w.paused.Store(true)
 		lease, err = account.AcquireWait(ctx, n)
+		w.touch()
+		w.paused.Store(false)
 		cancel()
 		w.deadline = w.deadline.Add(time.Since(begun))
 		w.armed = false // the socket has the earlier deadline
@@ -336,14 +340,11 @@ func (w *wire) fail(exit *Exit) error {
 	return w.exit
 }
 
-// Write passes the handshake through. Later the only thing that gws writes is a close frame, in the reader; it is kept,
-// and the writer sends it when nothing else is being written.
+// Write passes the handshake through. Later the only thing that gws writes is a close frame, from the reader; the
+// connection sends its own, when nothing else is being written.
 func (w *wire) Write(p []byte) (int, error) {
 	if !w.upgraded {
 		return w.Conn.Write(p)
-	}
-	if w.echo == nil && w.exit == nil {
-		w.echo = append([]byte(nil), p...)
 	}
 	return len(p), nil
 }

@@ -141,6 +141,9 @@ func (w *gateway) spawn(c *kernel.Ctx, s *seat) error {
 		return err
 	}
 	w.seats[ref] = s
+	if deadline := g.draining.Load(); deadline != nil { // it was let in just before, and missed what the others were told
+		_ = ref.Signal(draining{*deadline})
+	}
 	if len(w.seats) == 1 {
 		seats := w.seats
 		w.owed = c.Own("sockets", func(context.Context, error) { // runs after the connections' own: what they left open

@@ -45,7 +45,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	strip(r.Header, v.echo)
-	if status, text := handshake(r.Header); status != 0 {
+	if status, text := handshake(r); status != 0 {
 		if status == http.StatusUpgradeRequired {
 			w.Header().Set("Upgrade", "websocket")
 		}
@@ -122,8 +122,11 @@ func (g *Gateway) sit(ref kernel.Ref, r *http.Request) (s *seat, full string) {
 }
 
 // handshake judges the headers of the upgrade; gws would answer everything with a bare 400.
-func handshake(h http.Header) (status int, text string) {
+func handshake(r *http.Request) (status int, text string) {
+	h := r.Header
 	switch {
+	case !r.ProtoAtLeast(1, 1):
+		return http.StatusBadRequest, "a WebSocket needs HTTP/1.1"
 	case !hasToken(h, "Upgrade", "websocket") || !hasToken(h, "Connection", "upgrade"):
 		return http.StatusUpgradeRequired, "this is a WebSocket: send Connection: Upgrade and Upgrade: websocket"
 	case h.Get("Sec-Websocket-Version") != "13":

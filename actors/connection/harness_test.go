@@ -131,7 +131,12 @@ func (p *testPod) knock(headers string, early ...byte) *peer {
 // ask sends any request.
 func (p *testPod) ask(request string, early ...byte) *peer {
 	p.t.Helper()
-	conn, err := net.Dial("tcp", p.addr())
+	return p.askOf(p.addr(), request, early...)
+}
+
+func (p *testPod) askOf(addr, request string, early ...byte) *peer {
+	p.t.Helper()
+	conn, err := net.Dial("tcp", addr)
 	must(p.t, err)
 	p.t.Cleanup(func() { _ = conn.Close() })
 	must(p.t, conn.SetDeadline(time.Now().Add(kerneltest.Deadline)))

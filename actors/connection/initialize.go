@@ -23,8 +23,8 @@ var _ Offers = (*session.Learned)(nil)
 // offerKnown says that the wait for what the agent offers is over.
 type offerKnown struct{}
 
-// initialize answers itself. The first valid one opens the connection for larger frames and for everything else, at once: a
-// client may send its next request without waiting for the answer.
+// initialize answers itself. The first valid one opens the connection for everything else, at once: a client may send its next
+// request without waiting for the answer. That the next frame may be larger is the reader's to see.
 func (a *conn) initialize(c *kernel.Ctx, f jsonrpc.Frame) {
 	in, bad := acp.ParseInitialize(f.Params)
 	if bad != nil {
@@ -70,7 +70,6 @@ func (a *conn) greet(c *kernel.Ctx, in acp.Initialize, req uint64) bool {
 		c.Own("declared servers", func(context.Context, error) { lease.Release() })
 	}
 	a.client.hello.Store(h)
-	a.seat.wire.open.Store(true)
 	c.Attr("client", clientText(in))
 	a.show(c)
 	return true

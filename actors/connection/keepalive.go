@@ -59,6 +59,9 @@ func (a *conn) tick(c *kernel.Ctx) error {
 	if a.kept.After(p.data) {
 		p.data = a.kept
 	}
+	if w.paused.Load() {
+		p.heard = p.now
+	}
 	b := decide(p, a.cfg.Keepalive, a.cfg.PongTimeout)
 	if b.dead {
 		return &Exit{Reason: PongTimeout}

@@ -134,8 +134,8 @@ func (l *ledger) lose(id string) {
 // owner is where requests for a session of this connection go: to its living generation.
 func (l *ledger) owner(id string) (kernel.Ref, bool) {
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	ref, ok := l.sessions[id]
+	l.mu.Unlock()
 	return ref.Current(), ok
 }
 
@@ -178,24 +178,23 @@ func (l *ledger) target(connectionID, requestID string) (kernel.Ref, bool) {
 // close ends the book: nothing is granted or bound any more. It returns what was.
 func (l *ledger) close() (sessions []kernel.Ref, asks []*ask) {
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	l.gone = true
-	for _, ref := range l.sessions {
+	granted, asked, open := l.sessions, l.asks, l.requests
+	l.sessions, l.asks, l.requests = map[string]kernel.Ref{}, map[uint64]*ask{}, map[uint64]*openRequest{}
+	clear(l.inner)
+	clear(l.bound)
+	l.prompts, l.openings, l.connects = 0, 0, 0
+	l.mu.Unlock()
+	for _, ref := range granted {
 		sessions = append(sessions, ref.Current())
 	}
-	for _, a := range l.asks {
+	for _, a := range asked {
 		a.lease.Release()
 		asks = append(asks, a)
 	}
-	for _, r := range l.requests {
+	for _, r := range open {
 		r.lease.Release()
 	}
-	clear(l.sessions)
-	clear(l.asks)
-	clear(l.inner)
-	clear(l.requests)
-	clear(l.bound)
-	l.prompts, l.openings, l.connects = 0, 0, 0
 	return sessions, asks
 }
 

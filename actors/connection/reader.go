@@ -8,6 +8,7 @@ import (
 
 	"github.com/lxzan/gws"
 
+	"github.com/acpod/acpod/protocol/acp"
 	"github.com/acpod/acpod/protocol/jsonrpc"
 	"github.com/acpod/acpod/runtime/kernel"
 )
@@ -63,9 +64,25 @@ func (r *reader) ended() *Exit {
 		return r.wire.exit
 	}
 	if closed, ok := errors.AsType[*gws.CloseError](r.closed); ok {
+		empty := r.wire.header[1]&0x7f == 0 // of the last frame, which gws shows as code 0, as it does two zeros
+		if !empty && !sendable(closed.Code) {
+			return &Exit{Reason: ProtocolError, PeerCode: closed.Code, Err: errCloseCode}
+		}
 		return &Exit{Reason: ClientClosed, PeerCode: closed.Code}
 	}
 	return &Exit{Reason: ProtocolError, Err: r.closed}
+}
+
+// errCloseCode is the error of a close frame whose payload is no code, or one that must not be sent.
+var errCloseCode = errors.New("a close frame with a code that must not be sent")
+
+// sendable tells the close codes that may stand in a frame.
+func sendable(code uint16) bool {
+	switch {
+	case code == 1004, code == 1005, code == 1006, code >= 1015 && code < 3000: // reserved, or not assigned to anybody
+		return false
+	}
+	return code >= 1000 && code < 5000
 }
 
 // OnOpen implements gws.Event.
@@ -99,12 +116,30 @@ func (r *reader) OnMessage(_ *gws.Conn, m *gws.Message) {
 		_ = m.Close()
 	}
 	data, lease, err := r.mend(data, lease)
-	if err == nil {
-		r.trace.in(data)
-		err = r.client.self.Tell(&inFrame{data, lease})
+	if err != nil {
+		r.refuse(data, err, r.client.drop)
+		return
 	}
-	if err != nil && !errors.Is(err, kernel.ErrStopped) {
-		r.refuse(data, err)
+	r.greeted(data)
+	r.trace.in(data)
+	if err = r.client.self.Tell(&inFrame{data, lease}); err != nil {
+		r.refuse(data, err, func(error) { r.client.spend() }) // the mailbox counted it
+	}
+}
+
+// greeted lifts the early limit behind the first initialize that is sound. It is judged here, where the frames pass in their
+// order: a client may send its next frame without waiting for the answer, and how large that may be must not depend on how
+// far the actor is.
+func (r *reader) greeted(data []byte) {
+	if r.wire.open.Load() {
+		return
+	}
+	frame, fault := jsonrpc.ScanLimit(data, int(r.client.cfg.RequestBytes))
+	if fault != nil || frame.Kind != jsonrpc.Request || frame.Method != acp.MethodInitialize {
+		return
+	}
+	if _, bad := acp.ParseInitialize(frame.Params); bad == nil {
+		r.wire.open.Store(true)
 	}
 }
 
@@ -135,21 +170,26 @@ func (r *reader) mend(data []byte, lease *kernel.Lease) ([]byte, *kernel.Lease, 
 
 // refuse ends a frame for which the actor or the account has no room: a request is answered, a notification dropped, and
 // whoever waits for an answer is told that it was lost. All are counted, and a peer that goes on is closed.
-func (r *reader) refuse(data []byte, why error) {
+func (r *reader) refuse(data []byte, why error, count func(error)) {
+	if errors.Is(why, kernel.ErrStopped) {
+		return
+	}
 	cl := r.client
 	frame, fault := jsonrpc.ScanLimit(data, int(cl.cfg.RequestBytes))
 	switch {
 	case fault != nil && !fault.Silent():
 		cl.deny(fault.ID, fault.Err())
-		return
+	case fault != nil && fault.Code == jsonrpc.Overload:
+		cl.refuse(fault.Err())
 	case fault == nil && frame.Kind == jsonrpc.Request:
-		cl.deny(frame.ID, overloadOf(why))
-		return
+		cl.send(jsonrpc.AppendError(nil, frame.ID, overloadOf(why)))
+		count(why)
 	case fault == nil && frame.Kind == jsonrpc.Response:
 		r.lose(frame, why)
+		count(why)
+	default:
+		count(why)
 	}
-	cl.self.CountRefusal("frame_dropped")
-	cl.spend()
 }
 
 func (r *reader) lose(frame jsonrpc.Frame, why error) {
