@@ -57,7 +57,7 @@ func IsLoopback(listen string) bool {
 
 func isOrigin(s string) bool {
 	u, err := url.Parse(s)
-	return err == nil && u.Scheme != "" && u.Host != "" && u.Path == "" && u.RawQuery == "" && u.Fragment == "" && u.User == nil && !strings.HasSuffix(s, "#") && !strings.HasSuffix(s, "?")
+	return err == nil && u.Scheme != "" && u.Host != "" && u.Path == "" && u.RawQuery == "" && u.Fragment == "" && u.User == nil && !strings.Contains(u.Host, "*") && !strings.HasSuffix(s, "#") && !strings.HasSuffix(s, "?")
 }
 
 func isEnvName(s string) bool { return s != "" && !strings.ContainsAny(s, "=\x00") }

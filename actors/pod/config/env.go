@@ -37,7 +37,8 @@ func (e environment) lookup(name string) (string, bool) {
 
 // parseEnv reads the accepted OPENAB_ names, then every ACPOD_ name with a "__" in it. A name without one is no path into
 // the configuration: container platforms set such names for a service called acpod (ACPOD_PORT, ACPOD_SERVICE_HOST), and
-// they must not stop a start. One with "__" that leads nowhere is an error like any unknown key.
+// they must not stop a start. One with "__" that leads nowhere is an error like any unknown key, and so is one that would be a key
+// if its first "_" were two: that is a slip, and whoever made it believes that the key is set.
 func parseEnv(e environment) (*layer, error) {
 	l := newLayer(nil, e.lookup)
 	for _, known := range openab {
@@ -57,7 +58,13 @@ func parseEnv(e environment) (*layer, error) {
 	slices.Sort(names)
 	for _, name := range names {
 		rest, ours := strings.CutPrefix(name, "ACPOD_")
-		if !ours || !strings.Contains(rest, "__") {
+		if !ours {
+			continue
+		}
+		if !strings.Contains(rest, "__") {
+			if meant, slip := slipOf(rest); slip {
+				l.errs = append(l.errs, &Error{At: Origin{Layer: FromEnv, Name: name}, Problem: "is no key; did you mean " + meant + "?", Allowed: `ACPOD_ and the path in upper case with "__" between levels`})
+			}
 			continue
 		}
 		parts := strings.Split(rest, "__")
@@ -76,6 +83,16 @@ func parseEnv(e environment) (*layer, error) {
 		l.set(Origin{Layer: FromEnv, Name: name}, strings.Join(parts, "."), e[name])
 	}
 	return l, firstOf(l.errs)
+}
+
+// slipOf finds the variable that was meant by a name with one "_" between section and key.
+func slipOf(rest string) (meant string, slip bool) {
+	section, name, _ := strings.Cut(rest, "_")
+	k := schema.field(strings.ToLower(section))
+	if k == nil || k.field(strings.ToLower(name)) == nil {
+		return "", false
+	}
+	return "ACPOD_" + section + "__" + name, true
 }
 
 // parseFlags reads KEY=VALUE pairs, as the command line gives them.

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"sort"
 	"strings"
+	"syscall"
 
 	"github.com/pelletier/go-toml/v2"
 )
@@ -32,7 +33,7 @@ func find(named string, env func(string) (string, bool)) (string, error) {
 	for _, path := range append(places, "/etc/acpod/acpod.toml") {
 		if _, err := os.Stat(path); err == nil {
 			return path, nil
-		} else if !errors.Is(err, os.ErrNotExist) {
+		} else if !errors.Is(err, os.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) { // a daemon's HOME is often /dev/null
 			return "", &Error{At: Origin{Layer: FromFile, Name: path}, Problem: "cannot be looked at: " + reason(err), Allowed: "a readable file, or none"}
 		}
 	}

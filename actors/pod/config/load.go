@@ -4,6 +4,8 @@ import (
 	"maps"
 	"os"
 	"reflect"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-viper/mapstructure/v2"
@@ -35,6 +37,23 @@ type Loaded struct {
 
 // Origin says who set a key.
 func (l *Loaded) Origin(path string) Origin { return l.Origins[path] }
+
+// tableOrigin is the origin of a table with free names: its own, or that of its names when only those were set, one by one.
+func (l *Loaded) tableOrigin(path string) string {
+	found := map[string]bool{}
+	if o, set := l.Origins[path]; set {
+		found[o.String()] = true
+	}
+	for name, o := range l.Origins {
+		if strings.HasPrefix(name, path+".") {
+			found[o.String()] = true
+		}
+	}
+	if len(found) == 0 {
+		return Origin{}.String()
+	}
+	return strings.Join(slices.Sorted(maps.Keys(found)), ", ")
+}
 
 // Load reads, checks and merges all layers. Every error is one line; most are an [*Error].
 func Load(o Options) (*Loaded, error) {

@@ -26,8 +26,8 @@ type Entry struct {
 // Entries lists every key in the order of the documentation, secrets masked. Without [mcp] its keys are not in the list.
 func (l *Loaded) Entries() []Entry {
 	var out []Entry
-	l.walk(func(path string, _ *key, v any) {
-		out = append(out, Entry{Key: path, Value: v, Origin: l.Origin(path).String()})
+	l.walk(func(path string, k *key, v any) {
+		out = append(out, Entry{Key: path, Value: v, Origin: l.shownOrigin(path, k)})
 	})
 	return out
 }
@@ -62,7 +62,7 @@ func (l *Loaded) WriteTOML(w io.Writer) error {
 			section, tables = head, nil
 			fmt.Fprintf(&b, "\n[%s]\n", section)
 		}
-		origin := l.Origin(path).String()
+		origin := l.shownOrigin(path, k)
 		if list, ok := v.([]any); ok && k.kind == kindTables && len(list) > 0 {
 			tables = append(tables, func() { writeTables(&b, path, k, list, origin) }) // after the plain keys, as TOML wants it
 			return
@@ -74,6 +74,13 @@ func (l *Loaded) WriteTOML(w io.Writer) error {
 	}
 	_, err := w.Write(b.Bytes())
 	return err
+}
+
+func (l *Loaded) shownOrigin(path string, k *key) string {
+	if k.kind == kindStringMap {
+		return l.tableOrigin(path)
+	}
+	return l.Origin(path).String()
 }
 
 func writeTables(b *bytes.Buffer, path string, k *key, list []any, origin string) {

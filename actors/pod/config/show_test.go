@@ -82,6 +82,29 @@ func TestShownListHasKeyValueAndOrigin(t *testing.T) {
 	}
 }
 
+func TestShownTableSaysWhoSetItsNames(t *testing.T) {
+	for want, c := range map[string]Options{
+		"default":                               {},
+		"acpod.toml:2":                          {File: "[agent]\nenv = { A = \"1\" }\n"},
+		"env ACPOD_AGENT__ENV__B":               {Environ: []string{"ACPOD_AGENT__ENV__B=2"}},
+		"acpod.toml:2, env ACPOD_AGENT__ENV__B": {File: "[agent]\nenv = { A = \"1\" }\n", Environ: []string{"ACPOD_AGENT__ENV__B=2"}},
+	} {
+		loaded, err := load(t, c.File, c.Environ...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range loaded.Entries() {
+			if e.Key == "agent.env" && e.Origin != want {
+				t.Errorf("%q, want %q", e.Origin, want)
+			}
+		}
+		var text bytes.Buffer
+		if err := loaded.WriteTOML(&text); err != nil || !strings.Contains(text.String(), "# "+want+"\n") {
+			t.Errorf("%v: %s", err, &text)
+		}
+	}
+}
+
 func FuzzLoaderAnswersEveryText(f *testing.F) {
 	for _, text := range []string{
 		"", "[acp]\nlisten = \"127.0.0.1:0\"\n", "[[mcp.acp_servers]]\nname = \"a\"\ntools = [\"*\"]\n", "acp = 1", "[a.b]\n[[a.b.c]]\n", "[limits]\nframe_bytes = \"${env:X}\"",
