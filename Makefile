@@ -14,7 +14,7 @@ else
 RACE := go test
 endif
 
-.PHONY: run build test test-race-required bench sim fuzz interop lint fmt clean
+.PHONY: run build test sim soak fuzz bench interop lint fmt clean
 
 ## run: build the pod and start it with the embedded default (open the address that it prints)
 run: build
@@ -32,6 +32,10 @@ test:
 ## sim: the kernel's seeded simulation at length
 sim:
 	go test ./runtime/kernel -run Simulation -seeds 5000 -timeout 30m -v
+
+## soak: half an hour of the simulation, the storms on real goroutines and the built binary's tests, again and again
+soak: sim
+	$(RACE) -timeout 60m -count 20 ./runtime/kernel ./cmd/acpod
 
 ## fuzz: each fuzz target for a while (FUZZTIME=10s)
 fuzz:
