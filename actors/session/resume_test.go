@@ -343,6 +343,32 @@ func TestAtTheCapTheLongestIdleIsSuspended(t *testing.T) {
 	})
 }
 
+// What a slow socket still held of a session when that was suspended is missed, and counted.
+func TestWhatASuspendedSessionHadNotSaidIsCounted(t *testing.T) {
+	inPod(t, func(c *Config) { c.MaxSessions = 1 }, func(p *pod) {
+		c := p.client("k", 1)
+		id := c.opened("[]")
+		c.prompt(id, "hello")
+		c.mu.Lock()
+		c.slow = true
+		c.mu.Unlock()
+		p.agents.last().say("1", "2", "3")
+		p.agents.last().end(`{"stopReason":"end_turn"}`)
+		other := p.client("k", 2)
+		other.opened("[]")
+		p.settle()
+		if _, lives := c.session(id); lives {
+			t.Fatal("it was not suspended")
+		}
+		c.flow()
+		again := p.client("k", 1)
+		got := accountOf(t, again.answer(again.resume(id, "[]")))
+		if got.Agent != "fresh" || got.MissedUpdates != 3 {
+			t.Errorf("%+v", got)
+		}
+	})
+}
+
 func TestABusySessionIsPassedOverWhenItTurnsOutBusy(t *testing.T) {
 	inPod(t, func(c *Config) { c.MaxSessions = 1 }, func(p *pod) {
 		c := p.client("", 0)

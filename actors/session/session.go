@@ -294,6 +294,8 @@ func (x *session) publish() {
 	}
 	if x.out.missed > 0 {
 		x.c.Attr("missed_updates", x.out.missed)
+	} else {
+		x.c.Attr("missed_updates", nil)
 	}
 }
 
