@@ -11,17 +11,20 @@ import (
 // maxFailure bounds one line of a failure's text, in bytes.
 const maxFailure = 160
 
-// wrappers are keywords whose error only says that something below failed, and
-// whose details say what.
-var wrappers = map[string]bool{
-	"properties": true, "patternProperties": true, "additionalProperties": true, "items": true, "prefixItems": true,
-	"$ref": true, "$dynamicRef": true, "allOf": true, "then": true, "else": true, "if": true, "dependentSchemas": true,
-	"unevaluatedProperties": true, "unevaluatedItems": true, "contains": true, "propertyNames": true,
+// wrappers are keywords whose error only says that something below failed, by the
+// part of the evaluation path with which what failed below begins. A reference and
+// an else leave that part empty.
+var wrappers = map[string][]string{
+	"properties": {"properties", "unevaluatedProperties"}, "patternProperties": {"patternProperties"},
+	"additionalProperties": {"additionalProperties"}, "items": {"items"}, "prefixItems": {"prefixItems"},
+	"$ref": {""}, "$dynamicRef": {""}, "else": {""}, "then": {"then"}, "allOf": {"allOf"},
+	"dependentSchemas": {"dependentSchemas"}, "unevaluatedProperties": {"unevaluatedProperties"},
+	"unevaluatedItems": {"unevaluatedItems"}, "propertyNames": {"propertyNames"},
 }
 
-// alternatives are keywords whose details are ways of which one would have done:
-// they are not listed, because each of them looks like something to mend.
-var alternatives = []string{"anyOf", "oneOf", "not"}
+// silent are keywords whose details are no failures by themselves: ways of which
+// one would have done, and conditions. None of them is something to mend.
+var silent = []string{"anyOf", "oneOf", "not", "if", "contains"}
 
 // failures lists what a result says is wrong with the value, one line for each
 // failing path and keyword, sorted.
@@ -32,22 +35,31 @@ func failures(r *jsonschema.EvaluationResult, value any) []string {
 	return slices.Compact(list)
 }
 
-// collect appends the failures of r, which is about the value at the path at.
+// collect appends the failures of r, which is about the value at the path at: what
+// each keyword says, or where it only points below, what is said there.
 func collect(r *jsonschema.EvaluationResult, at string, value any, list *[]string) {
 	if r.IsValid() {
 		return
 	}
-	below := len(*list)
-	if !slices.ContainsFunc(alternatives, func(k string) bool { return r.Errors[k] != nil }) {
-		for _, d := range r.Details {
-			if path, member, ok := step(at, value, d.InstanceLocation); ok {
-				collect(d, path, member, list)
-			}
+	var explained []string
+	for _, d := range r.Details {
+		keyword, _, _ := strings.Cut(strings.TrimPrefix(d.EvaluationPath, "/"), "/")
+		if d.IsValid() || slices.Contains(silent, keyword) {
+			continue
 		}
+		switch path, member, ok := step(at, value, d.InstanceLocation); {
+		case keyword == "dependentSchemas": // it names the member that asks, and is about the whole
+			collect(d, at, value, list)
+		case ok:
+			collect(d, path, member, list)
+		case keyword != "properties" || r.Errors["required"] == nil:
+			continue
+		} // else it is absent, which required says
+		explained = append(explained, keyword)
 	}
-	explained := len(*list) > below
 	for keyword, e := range r.Errors {
-		if !wrappers[keyword] || !explained {
+		told := func(below string) bool { return slices.Contains(explained, below) }
+		if !slices.ContainsFunc(wrappers[keyword], told) {
 			*list = append(*list, line(at, e.Error()))
 		}
 	}
@@ -55,7 +67,7 @@ func collect(r *jsonschema.EvaluationResult, at string, value any, list *[]strin
 
 // step goes from a value to what a detail is about: the value itself, a member or
 // an item. It is not ok for a member that is absent: the validator judges it as
-// null, and its absence is a failure of its own.
+// null.
 func step(at string, value any, location string) (path string, below any, ok bool) {
 	name, deeper := strings.CutPrefix(location, "/")
 	if !deeper {
