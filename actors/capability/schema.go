@@ -40,6 +40,7 @@ type Schema struct {
 	compiled  *jsonschema.Schema
 	document  any // decoded, for the budget
 	anchors   anchors
+	plain     *plain // nil when only the validator can tell
 	unchecked string // why arguments pass unchecked
 	refused   string // why every call is refused
 }
@@ -76,7 +77,7 @@ func CompileSchema(raw []byte) (s *Schema) {
 	case err != nil:
 		s.unchecked = "the schema does not compile: " + oneLine(err.Error())
 	default:
-		s.compiled = compiled
+		s.compiled, s.plain = compiled, plainOf(s.document)
 	}
 	return s
 }
@@ -120,6 +121,8 @@ func (s *Schema) Check(ctx context.Context, args []byte) (unchecked string, err 
 		return "", &ArgumentError{"the tool cannot be called: " + s.refused}
 	case s.compiled == nil:
 		return s.unchecked, nil
+	case s.plain != nil && s.plain.takes(value):
+		return "", nil
 	case !withinBudget(s.document, s.anchors, value, maxSteps):
 		return "checking these arguments against the schema would take too long", nil
 	}
