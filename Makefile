@@ -41,9 +41,9 @@ soak: sim
 fuzz:
 	./.ci/fuzz $(or $(FUZZTIME),10s)
 
-## bench: ratios and allocations; figures go to docs/performance.md by hand
+## bench: ratios and allocations, in about two minutes; figures go to docs/performance.md by hand
 bench:
-	go test -run '^$$' -bench . -benchmem ./...
+	go test -run '^$$' -bench . -benchmem -benchtime 2s ./...
 
 ## interop: the pod against software that is not ours (installs what it needs from npm and Debian)
 interop: build
