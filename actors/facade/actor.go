@@ -2,7 +2,6 @@ package facade
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -98,8 +97,8 @@ func (f *front) listen(ctx context.Context, socket *door.Socket, connections int
 		_ = srv.Close()
 	}
 	f.open.Lock() // all requests have ended, and none begins any more
-	if errors.Is(err, net.ErrClosed) || errors.Is(err, http.ErrServerClosed) {
-		return kernel.ErrDone
+	if ctx.Err() != nil {
+		return kernel.ErrDone // it was told to
 	}
 	return err
 }

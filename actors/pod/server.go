@@ -2,7 +2,6 @@ package pod
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -89,8 +88,8 @@ func (s *server) serve(ctx context.Context, srv *http.Server, view *door.View) e
 	if srv.Shutdown(patience) != nil {
 		_ = srv.Close()
 	}
-	if errors.Is(err, net.ErrClosed) || errors.Is(err, http.ErrServerClosed) {
-		return kernel.ErrDone
+	if ctx.Err() != nil {
+		return kernel.ErrDone // it was told to
 	}
 	return err
 }
