@@ -63,11 +63,12 @@ const socket = new Socket({
       tell('connected', `to ${hello.agentInfo?.name ?? 'a pod'}, session ${session.slice(5, 13)}`);
       busy(running);
     } catch (error) {
+      if (!socket.isOpen) return; // closed() has said what is to be said
       tell('refused', error.message);
       chat.bad(error.message);
     }
   },
-  closed(code, reason) {
+  async closed(code, reason) {
     server.reset();
     for (const question of questions) question.takeBack();
     busy(false);
@@ -75,6 +76,11 @@ const socket = new Socket({
     if (code === 4401) {
       tell('refused', 'the key is wrong');
       askForKey('That key was not accepted.');
+      return;
+    }
+    if (!key && await asksForKey()) { // a pod that came back with a key refuses before there is a socket that could say so
+      tell('refused', 'a key is needed');
+      askForKey();
       return;
     }
     tell('lost', `${reason || `closed with ${code}`}; trying again in ${Math.round(wait / 1000) || 1} s`);
@@ -157,6 +163,11 @@ async function say(words) {
   busy(false);
 }
 
+// asksForKey asks the pod, which may be away.
+async function asksForKey() {
+  try { return (await (await fetch('/playground/config.json', {signal: AbortSignal.timeout(3000)})).json()).key === true; } catch { return false; }
+}
+
 function askForKey(hint = '') {
   document.getElementById('key-form').hidden = false;
   document.getElementById('key-hint').textContent = hint;
@@ -197,8 +208,7 @@ for (const line of lines) {
 
 furnish();
 prompt.value = lines[0];
-const {key: needsKey} = await (await fetch('/playground/config.json')).json();
-if (needsKey && !key) {
+if (!key && await asksForKey()) {
   tell('refused', 'a key is needed');
   askForKey();
 } else {

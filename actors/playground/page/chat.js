@@ -1,8 +1,8 @@
 // The conversation as a person sees it. Whatever comes from a peer enters the page as text.
 
 const messages = document.getElementById('messages');
-const limit = 400; // messages kept
-let streaming = null;
+const limit = 400, longest = 20_000; // messages kept, characters of one
+let streaming = null, length = 0;
 
 function add(kind, words) {
   const element = document.createElement('div');
@@ -18,9 +18,16 @@ export function mine(words) { streaming = null; add('mine', words); }
 export function note(words) { streaming = null; add('note', words); }
 export function bad(words) { streaming = null; add('bad', words); }
 
-// stream appends to the agent's current message.
+// stream appends to the agent's current message. A message that grows too long is followed by another, so that an agent that never
+// stops talking does not fill the page: the oldest go.
 export function stream(words) {
-  streaming ??= add('agent', '');
+  words = String(words);
+  if (words.length > longest) words = `${words.slice(0, longest)} … +${words.length - longest} characters`;
+  if (!streaming || length > longest) {
+    streaming = add('agent', '');
+    length = 0;
+  }
+  length += words.length;
   streaming.append(words);
   messages.scrollTop = messages.scrollHeight;
 }

@@ -18,11 +18,14 @@ export class Socket {
     socket.onopen = () => this.#handlers.opened();
     socket.onmessage = (event) => this.#receive(event.data);
     socket.onclose = (event) => {
+      if (this.#socket !== socket) return; // a later one has taken its place
       for (const {reject} of this.#open.values()) reject(new Error('the connection was lost'));
       this.#open.clear();
       this.#handlers.closed(event.code, event.reason);
     };
   }
+
+  get isOpen() { return this.#socket?.readyState === WebSocket.OPEN; }
 
   request(method, params) {
     const id = this.#next++;
@@ -35,7 +38,7 @@ export class Socket {
   notify(method, params) { this.#send({jsonrpc: '2.0', method, params}); }
 
   #send(frame) {
-    if (this.#socket?.readyState !== WebSocket.OPEN) return;
+    if (!this.isOpen) return;
     const text = JSON.stringify(frame);
     this.#log('out', frame, text);
     this.#socket.send(text);
