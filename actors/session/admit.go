@@ -126,7 +126,7 @@ func (v *supervisor) onResume(m Resume) {
 	e := v.entry(m.Client, m.Req, m.Params, m.Held)
 	e.resume = true
 	rec := v.records[m.Params.SessionID]
-	if rec == nil || !rec.owner.admits(m.Client.Key(), m.Client.Secret()) {
+	if rec == nil || rec.closed() || !rec.owner.admits(m.Client.Key(), m.Client.Secret()) {
 		v.refuse(e, acp.UnknownSession(m.Params.SessionID))
 		return
 	}

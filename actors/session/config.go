@@ -21,7 +21,8 @@ const (
 type Profile string
 
 // The profiles of agent.profile that exist: only Claude's changes anything here. Its SDK puts MCP servers into a
-// child's arguments, readable by every user, and expands variables: so it gets the variable and not the token.
+// child's arguments, readable by every user, and expands variables: so it gets the variable and not the token. Auto finds it
+// by the name that the agent gives itself.
 const (
 	ProfileAuto    Profile = "auto"
 	ProfileGeneric Profile = "generic"
@@ -80,6 +81,9 @@ type Config struct {
 func (c Config) withDefaults() Config {
 	if c.Driver == "" {
 		c.Driver = DriverProcess
+	}
+	if c.Profile == "" {
+		c.Profile = ProfileAuto
 	}
 	if c.Permissions == "" {
 		c.Permissions = Relay

@@ -140,7 +140,7 @@ func (x *session) onReady(m agent.Ready) {
 // sendNew asks the agent for its session: with the facade's entry while there is a token.
 func (x *session) sendNew() {
 	x.conv.phase, x.conv.entry = newing, x.token.text != ""
-	params := x.s.cfg.newForAgent(x.folders, x.token.text, x.meta)
+	params := x.s.cfg.newForAgent(x.conv.info, x.folders, x.token.text, x.meta)
 	ticket, err := x.c.Request(x.conv.ref, agent.Request{Method: acp.MethodSessionNew, Params: params})
 	if err != nil {
 		x.stopAgent()

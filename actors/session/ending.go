@@ -17,6 +17,7 @@ func (x *session) onClose(m Close) {
 	}
 	x.revoke()
 	x.cutTurn()
+	x.life.ending.Store(uint32(endClosed)) // before the answer: who has read it finds the session no more
 	m.Client.Respond(x.id, m.Req, []byte("{}"), nil, nil)
 	x.end(endClosed, errors.New("the client closed it"))
 }

@@ -32,7 +32,7 @@ func (v *supervisor) onList(m List) {
 
 // listedFor tells whether the session may be named to that client. One that is not yet open has no id that anybody knows.
 func (r *record) listedFor(client Client) bool {
-	if r.life != nil && !r.life.opened.Load() || r.life == nil && r.under != nil && !r.under.resume {
+	if r.closed() || r.life != nil && !r.life.opened.Load() || r.life == nil && r.under != nil && !r.under.resume {
 		return false
 	}
 	if !r.owner.admits(client.Key(), client.Secret()) {

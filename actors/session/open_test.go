@@ -361,6 +361,25 @@ func TestCloseIsForGood(t *testing.T) {
 	})
 }
 
+// Whoever has read the answer of session/close finds the session nowhere, however long its agent takes to end.
+func TestAClosedSessionIsGoneBeforeItsProcessIs(t *testing.T) {
+	inPod(t, nil, func(p *pod) {
+		p.agents.slow = time.Second
+		c := p.client("k", 1)
+		id := c.opened("[]")
+		c.want(c.close(id), "{}")
+		if p.s.Agents() != 1 {
+			t.Fatal("the agent has ended already: this test looks at the time before")
+		}
+		if listed := c.listed(); strings.Contains(listed, id) {
+			t.Errorf("listed: %s", listed)
+		}
+		c.wantError(c.resume(id, "[]"), jsonrpc.InvalidParams, "")
+		p.after(time.Second)
+		p.atRest()
+	})
+}
+
 func TestTheAgentIsLearnedOnceAtStart(t *testing.T) {
 	inPod(t, nil, func(p *pod) {
 		if info, final := p.s.Learned().Now(); !final || info == nil || !info.MCP.HTTP {

@@ -2,6 +2,7 @@ package session
 
 import (
 	"crypto/rand"
+	"strings"
 
 	"github.com/acpod/acpod/protocol/acp"
 	"github.com/acpod/acpod/protocol/jsonrpc"
@@ -67,12 +68,20 @@ const (
 
 // newForAgent builds the params of the agent's session/new from nothing but what was checked: folders, the facade's
 // entry in place of every server (token "" = none), and the kept part of _meta.
-func (cfg *Config) newForAgent(f Folders, token string, meta []byte) []byte {
+func (cfg *Config) newForAgent(info *acp.AgentInfo, f Folders, token string, meta []byte) []byte {
 	to := acp.AgentSession{Cwd: f.Cwd, AdditionalDirectories: f.Additional, Meta: meta}
 	if token != "" {
-		to.Servers = append(acp.HTTPServer([]byte("["), facadeEntry, cfg.FacadeURL, "Bearer "+cfg.Profile.bearer(token)), ']')
+		to.Servers = append(acp.HTTPServer([]byte("["), facadeEntry, cfg.FacadeURL, "Bearer "+cfg.Profile.of(info).bearer(token)), ']')
 	}
 	return to.Append(nil)
+}
+
+// of is the profile that holds for that agent: auto knows Claude's adapters by the name that they give themselves.
+func (p Profile) of(info *acp.AgentInfo) Profile {
+	if p == ProfileAuto && strings.Contains(strings.ToLower(info.Name), "claude") {
+		return ProfileClaude
+	}
+	return p
 }
 
 // bearer is how the token is written into the entry: literally, or as the variable for an agent that expands it and would

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/acpod/acpod/protocol/acp"
@@ -21,6 +22,10 @@ func TestWhatReachesTheAgent(t *testing.T) {
 		token string
 		want  string
 	}{
+		"auto finds claude": {Config{FacadeURL: "http://127.0.0.1:1/mcp", Profile: ProfileAuto}, "tok",
+			`{"cwd":"/work","mcpServers":[{"type":"http","name":"openab","url":"http://127.0.0.1:1/mcp","headers":[{"name":"Authorization","value":"Bearer ${OPENAB_SESSION_TOKEN}"}]}],"_meta":{"traceparent":"00-1-2-01"}}`},
+		"generic looks at no name": {Config{FacadeURL: "http://127.0.0.1:1/mcp", Profile: ProfileGeneric}, "tok",
+			`{"cwd":"/work","mcpServers":[{"type":"http","name":"openab","url":"http://127.0.0.1:1/mcp","headers":[{"name":"Authorization","value":"Bearer tok"}]}],"_meta":{"traceparent":"00-1-2-01"}}`},
 		"generic": {Config{FacadeURL: "http://127.0.0.1:1/mcp"}, "tok",
 			`{"cwd":"/work","mcpServers":[{"type":"http","name":"openab","url":"http://127.0.0.1:1/mcp","headers":[{"name":"Authorization","value":"Bearer tok"}]}],"_meta":{"traceparent":"00-1-2-01"}}`},
 		"claude gets the variable": {Config{FacadeURL: "http://127.0.0.1:1/mcp", Profile: ProfileClaude}, "tok",
@@ -29,7 +34,11 @@ func TestWhatReachesTheAgent(t *testing.T) {
 		"a key that the operator forwards": {Config{ForwardMeta: []string{"mine"}}, "",
 			`{"cwd":"/work","mcpServers":[],"_meta":{"traceparent":"00-1-2-01","mine":{"a":1.0}}}`},
 	} {
-		if got := string(c.cfg.newForAgent(f, c.token, acp.FilterMeta(p.Meta, c.cfg.ForwardMeta))); got != c.want {
+		info := acp.AgentInfo{Name: "an agent"}
+		if strings.Contains(name, "auto") || strings.Contains(name, "no name") {
+			info.Name = "@agentclientprotocol/Claude-agent-acp"
+		}
+		if got := string(c.cfg.newForAgent(&info, f, c.token, acp.FilterMeta(p.Meta, c.cfg.ForwardMeta))); got != c.want {
 			t.Errorf("%s:\n got %s\nwant %s", name, got, c.want)
 		}
 	}

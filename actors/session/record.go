@@ -43,6 +43,9 @@ const (
 
 func (r *record) living() bool { return !r.ref.IsZero() }
 
+// closed tells whether it was closed and only its processes have not ended yet: for clients it is gone.
+func (r *record) closed() bool { return r.life != nil && end(r.life.ending.Load()) == endClosed }
+
 // status is the snapshot of a living session, and of one that has not begun.
 func (r *record) status() status {
 	if r.life != nil {

@@ -65,10 +65,9 @@ func TestEachWayAnAgentFailsHasItsReason(t *testing.T) {
 			if ids := e.sessions(); len(ids) != 0 {
 				t.Errorf("sessions %v are left", ids)
 			}
+			p.await("the end of the session", func() bool { return p.tree().Pod.Sessions == 0 })
+			e.await("the end of its tunnels", func() bool { return server.connects() == len(server.ended()) })
 			p.restOf(e)
-			if opened, ended := server.connects(), len(server.ended()); opened != ended {
-				t.Errorf("%d tunnels were opened and %d ended", opened, ended)
-			}
 			if left := p.processes(); len(left) > 1 {
 				t.Errorf("processes %v are left", left)
 			}
@@ -200,11 +199,14 @@ func TestTheEnvironmentOfAnAgentIsExactlyTheDocumentedOne(t *testing.T) {
 // The token is written as that agent reads it without showing it: in nobody's arguments and in no file.
 func TestATokenStandsInNoArgumentsAndInNoFile(t *testing.T) {
 	t.Parallel()
-	for _, profile := range []string{"claude", "generic"} {
-		t.Run(profile, func(t *testing.T) {
+	for _, row := range []struct {
+		profile, mode string
+		literal       bool
+	}{{"claude", "is fine", false}, {"generic", "is fine", true}, {"auto", "is fine", true}, {"auto", "calls itself claude", false}} {
+		t.Run(row.profile+" "+row.mode, func(t *testing.T) {
 			t.Parallel()
 			record := filepath.Join(t.TempDir(), "record")
-			p := startPod(t, scripted(t, with(baseConfig, "agent.profile", `"`+profile+`"`), "is fine", record))
+			p := startPod(t, scripted(t, with(baseConfig, "agent.profile", `"`+row.profile+`"`), row.mode, record))
 			e := dial(t, p)
 			session := e.open(newServer("katashiro", genA, "katashiro.click"))
 			e.says(session, "go", "here")
@@ -216,8 +218,8 @@ func TestATokenStandsInNoArgumentsAndInNoFile(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			want := map[string]string{"claude": `"Bearer ${OPENAB_SESSION_TOKEN}"`, "generic": `"Bearer ` + caller.token + `"`}[profile]
-			if !strings.Contains(string(given), want) || strings.Contains(string(given), caller.token) != (profile == "generic") {
+			want := map[bool]string{false: `"Bearer ${OPENAB_SESSION_TOKEN}"`, true: `"Bearer ` + caller.token + `"`}[row.literal]
+			if !strings.Contains(string(given), want) || strings.Contains(string(given), caller.token) != row.literal {
 				t.Errorf("the agent was given %s", strings.ReplaceAll(string(given), caller.token, "***"))
 			}
 			for _, pid := range append(p.processes(), p.command.Process.Pid) {

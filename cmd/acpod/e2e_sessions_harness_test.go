@@ -91,8 +91,8 @@ func runScripted(mode string) int {
 			if mode == "starts slowly" {
 				time.Sleep(time.Second) // what it is about: an agent that takes its time
 			}
-			say(`{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":1,"agentCapabilities":{"mcpCapabilities":{"http":%v},"promptCapabilities":{"image":%v}}}}`,
-				f.ID, mode != "takes no http", mode == "takes images")
+			say(`{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":1,"agentInfo":{"name":%q,"version":"1"},"agentCapabilities":{"mcpCapabilities":{"http":%v},"promptCapabilities":{"image":%v}}}}`,
+				f.ID, map[bool]string{true: "@agentclientprotocol/claude-agent-acp", false: "scripted"}[mode == "calls itself claude"], mode != "takes no http", mode == "takes images")
 		case "session/new":
 			say(`{"jsonrpc":"2.0","id":%s,"result":{"sessionId":"theirs"}}`, f.ID)
 		case "session/prompt":
