@@ -23,6 +23,7 @@ type desk struct {
 	tickets  map[kernel.Ticket]*call
 	sent     int // calls that were sent and are open
 	keys     keyBook
+	schemas  schemas
 	settling map[uint64]*kernel.Question
 }
 
@@ -107,6 +108,7 @@ func (d *desk) Stop(c *kernel.Ctx, cause error) {
 		d.fail(c, k, &ended{EndDesk})
 	}
 	d.keys.clear()
+	d.schemas.dropUnless(func(*Tool) bool { return false })
 	d.releaseLists()
 }
 

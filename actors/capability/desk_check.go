@@ -2,6 +2,7 @@ package capability
 
 import (
 	"context"
+	"errors"
 	"strconv"
 
 	"github.com/acpod/acpod/protocol/jsonrpc"
@@ -11,6 +12,8 @@ import (
 // checked is the result of checking a call's arguments, beside the turns.
 type checked struct {
 	call      uint64
+	tool      *Tool
+	schema    *Schema // when it was compiled for this
 	key       *keyEntry
 	record    KeyRecord
 	unchecked string     // why the schema had no say
@@ -26,10 +29,16 @@ func (d *desk) check(c *kernel.Ctx, k *call) {
 	if k.request.Key != "" && d.claimKey(c, k) {
 		return
 	}
-	schema, args, ledger := k.cap.Tool.schema, k.args, d.cfg.Ledger
-	out := checked{call: k.id, key: k.key, record: d.record(k)}
+	schema, args, ledger, account := d.schemas.of(k.cap.Tool), k.args, d.cfg.Ledger, c.Account()
+	out := checked{call: k.id, tool: k.cap.Tool, key: k.key, record: d.record(k)}
 	c.Go("arguments", func(ctx context.Context) kernel.Msg {
-		if out.unchecked, out.err = schema().Check(ctx, args); out.err == nil && out.key != nil {
+		if schema == nil {
+			if schema, out.err = compile(ctx, out.tool.InputSchema); out.err != nil {
+				return out
+			}
+			out.schema = schema
+		}
+		if out.unchecked, out.err = schema.Check(ctx, account, args); out.err == nil && out.key != nil {
 			out.seen, out.down = ledger.Start(ctx, out.record)
 		}
 		return out
@@ -44,6 +53,9 @@ func (m checked) started() bool {
 // checked sends a call whose arguments are sound. What may be called is judged
 // again: lists and servers may have changed meanwhile.
 func (d *desk) checked(c *kernel.Ctx, m checked) {
+	if m.schema != nil && d.lists(m.tool) {
+		d.schemas.keep(c.Account(), m.tool, m.schema)
+	}
 	k := d.calls[m.call]
 	if k == nil || k.phase != checking {
 		if m.started() { // it was ended while it was being checked
@@ -58,9 +70,13 @@ func (d *desk) checked(c *kernel.Ctx, m checked) {
 		c.Refuse("unchecked_arguments") // passed on, and counted
 		c.Log().Warn("arguments were passed on unchecked; the server checks them itself", "server", jsonrpc.Show(k.cap.Server), "tool", jsonrpc.Show(k.cap.Tool.Name), "why", m.unchecked)
 	}
+	var bad *ArgumentError
 	switch {
+	case errors.As(m.err, &bad):
+		d.refuse(c, k, &Refusal{Code: BadArguments, Text: bad.Text})
+		return
 	case m.err != nil:
-		d.refuse(c, k, &Refusal{Code: BadArguments, Text: m.err.Error()})
+		d.fail(c, k, m.err)
 		return
 	case m.down != nil:
 		c.Log().Warn("an idempotency key could not be recorded; the call was refused", "error", m.down)

@@ -14,6 +14,7 @@ import (
 	"github.com/kaptinlin/jsonschema"
 
 	"github.com/acpod/acpod/protocol/jsonrpc"
+	"github.com/acpod/acpod/runtime/kernel"
 )
 
 // Bounds of the check of arguments. Schemas are written by strangers.
@@ -22,7 +23,7 @@ const (
 	maxSchemaDepth = 128
 	maxArgsDepth   = 128
 	maxListed      = 8      // failing paths named in one refusal
-	maxSteps       = 50_000 // of one validation: at most about a second and 50 MiB, see budget
+	maxSteps       = 20_000 // of one validation: less than a second, and 20 MiB that are paid for
 )
 
 // checkSlots bounds how many validations run at once in the process: they are
@@ -40,6 +41,7 @@ type Schema struct {
 	compiled  *jsonschema.Schema
 	document  any // decoded, for the budget
 	anchors   anchors
+	cost      cost
 	plain     *plain // nil when only the validator can tell
 	unchecked string // why arguments pass unchecked
 	refused   string // why every call is refused
@@ -69,6 +71,10 @@ func CompileSchema(raw []byte) (s *Schema) {
 	if s.unchecked = oddity(s.document); s.unchecked != "" {
 		return s
 	}
+	if s.cost, s.unchecked = costOf(raw, s.document); s.unchecked != "" {
+		s.cost.bytes, s.document = 0, nil
+		return s
+	}
 	s.anchors = indexed(s.document)
 	compiled, err := newCompiler().Compile(withoutContent(raw, s.document))
 	switch {
@@ -96,36 +102,54 @@ type ArgumentError struct{ Text string }
 func (e *ArgumentError) Error() string { return e.Text }
 
 // Check judges the bytes of arguments: one JSON object without repeated members
-// that the schema takes. The error is an *[ArgumentError] that names every
-// failing path, at most eight, or ctx's end. unchecked says why the schema had
-// no say, for the pod's own log.
-func (s *Schema) Check(ctx context.Context, args []byte) (unchecked string, err error) {
+// that the schema takes. The account pays for what that takes while it takes it.
+// The error is an *[ArgumentError] that names every failing path, at most eight, or
+// *kernel.Overloaded, or ctx's end. unchecked says why the schema had no say, for
+// the pod's own log.
+func (s *Schema) Check(ctx context.Context, account *kernel.Account, args []byte) (unchecked string, err error) {
 	if !jsonrpc.IsObject(args) {
 		return "", &ArgumentError{"arguments must be a JSON object, not " + kindOf(args)}
 	}
 	if depth(args) > maxArgsDepth {
 		return "", &ArgumentError{fmt.Sprintf("arguments nest deeper than %d", maxArgsDepth)}
 	}
-	select {
-	case checkSlots <- struct{}{}:
-		defer func() { <-checkSlots }()
-	case <-ctx.Done():
-		return "", context.Cause(ctx)
+	if err := takeSlot(ctx); err != nil {
+		return "", err
 	}
+	defer giveSlot()
+	if s.refused != "" {
+		return "", &ArgumentError{"the tool cannot be called: " + s.refused}
+	}
+	if s.compiled == nil || tokens(args) > maxTokens {
+		if err := sound(args); err != nil {
+			return "", &ArgumentError{"arguments are not sound JSON: " + oneLine(err.Error())}
+		}
+		if s.compiled == nil {
+			return s.unchecked, nil
+		}
+		return "these arguments have too many values to be checked", nil
+	}
+	decoded, err := pay(account, price(args))
+	if err != nil {
+		return "", err
+	}
+	defer decoded.Release()
 	value, err := decodeArguments(args)
 	if err != nil {
 		return "", &ArgumentError{"arguments are not sound JSON: " + oneLine(err.Error())}
 	}
-	switch {
-	case s.refused != "":
-		return "", &ArgumentError{"the tool cannot be called: " + s.refused}
-	case s.compiled == nil:
-		return s.unchecked, nil
-	case s.plain != nil && s.plain.takes(value):
+	if s.plain != nil && s.plain.takes(value) {
 		return "", nil
-	case !withinBudget(s.document, s.anchors, value, maxSteps):
+	}
+	steps, ok := s.steps(value, maxSteps)
+	if !ok {
 		return "checking these arguments against the schema would take too long", nil
 	}
+	judged, err := pay(account, int64(bytesPerStep*steps))
+	if err != nil {
+		return "", err
+	}
+	defer judged.Release()
 	return "", s.validate(value)
 }
 

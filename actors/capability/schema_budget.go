@@ -6,14 +6,16 @@ import (
 	"strings"
 )
 
-// withinBudget reports that validating the value against the schema takes at most
-// `most` steps, each up to some 20 microseconds and a KiB. The validator knows no
+// steps is how many steps it takes at most to validate the value against the schema,
+// each up to some 20 microseconds and [bytesPerStep]; not ok when they are more than
+// `most`. The validator knows no
 // deadline, and a few lines of allOf and $ref make it work for hours, so the work
 // is counted beforehand: a walk over both documents that decides nothing and
 // visits every subschema that the validator could visit.
-func withinBudget(schema any, names anchors, value any, most int) bool {
-	b := budget{root: schema, left: most, active: map[visit]bool{}, anchors: names}
-	return b.walk(schema, value, 0)
+func (s *Schema) steps(value any, most int) (n int, ok bool) {
+	b := budget{root: s.document, left: most, active: map[visit]bool{}, anchors: s.anchors, patterns: s.cost.patterns}
+	ok = b.walk(s.document, value, 0)
+	return most - b.left, ok
 }
 
 // anchors are the parts of a schema that references can name: by "#name" and by
@@ -31,6 +33,16 @@ type budget struct {
 	left    int
 	active  map[visit]bool
 	anchors anchors
+	// patterns has the number of instructions of each: with each character of a text
+	// the validator may try them all.
+	patterns map[string]int
+}
+
+// matching is what it costs to try a pattern on a text.
+func (b *budget) matching(pattern any, text string) int {
+	name, _ := pattern.(string)
+	const base, perStep = 128, 4096 // instructions and characters that a step stands for
+	return len(text) * (b.patterns[name] + base) / perStep
 }
 
 // visit is one subschema applied to the value at one depth. The values of the
@@ -142,15 +154,15 @@ func (b *budget) walk(schema, value any, depth int) bool {
 
 // own counts the keywords that look at the value alone.
 func (b *budget) own(m map[string]any, value any) bool {
-	n := 0
+	n := len(m) / 3
 	if list, ok := m["enum"].([]any); ok {
 		n += len(list)
 	}
 	switch v := value.(type) {
 	case string:
 		n += len(v) / 512
-		if _, ok := m["pattern"]; ok {
-			n += len(v) / 32
+		if pattern, ok := m["pattern"]; ok {
+			n += b.matching(pattern, v)
 		}
 	case []any:
 		if m["uniqueItems"] == true {
@@ -182,8 +194,8 @@ func (b *budget) object(m map[string]any, v map[string]any, depth int) bool {
 		}
 	}
 	for name, member := range v {
-		for _, x := range patterns { // as if every pattern matched every name
-			if !b.spend(1+len(name)/32) || !b.walk(x, member, depth+1) {
+		for pattern, x := range patterns { // as if every pattern matched every name
+			if !b.spend(1+b.matching(pattern, name)) || !b.walk(x, member, depth+1) {
 				return false
 			}
 		}

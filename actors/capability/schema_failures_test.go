@@ -61,5 +61,5 @@ func TestOneMistakeIsNamedOnce(t *testing.T) {
 }
 
 func check(schema, args string) (string, error) {
-	return CompileSchema([]byte(schema)).Check(testContext, []byte(args))
+	return CompileSchema([]byte(schema)).Check(testContext, nil, []byte(args))
 }

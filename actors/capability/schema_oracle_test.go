@@ -90,7 +90,7 @@ var oracleCorpus = map[string]judged{
 	"unknown type":         {`{"type":"obj"}`, []string{`{}`}},
 	"id is no uri":         {`{"$id":"not a uri %%","type":"object"}`, []string{`{}`}},
 	"doubling":             {doubling(22), []string{`{}`}},
-	"wide anyOf":           {wideAnyOf(5000), []string{`{"v":4999}`, `{"v":"x"}`}},
+	"wide anyOf":           {wideAnyOf(1500), []string{`{"v":1499}`, `{"v":"x"}`}},
 	"slow pattern":         {`{"type":"object","properties":{"p":{"pattern":"^(a+)+$"}}}`, []string{`{"p":"` + strings.Repeat("a", 5000) + `b"}`}},
 	"branching recursion":  {`{"type":"object","allOf":[{"properties":{"a":{"$ref":"#"}}},{"properties":{"a":{"$ref":"#"}}}]}`, []string{nested(60), nested(3)}},
 }
@@ -130,7 +130,7 @@ const (
 )
 
 func ours(schema, args string) verdict {
-	unchecked, err := CompileSchema([]byte(schema)).Check(testContext, []byte(args))
+	unchecked, err := CompileSchema([]byte(schema)).Check(testContext, nil, []byte(args))
 	switch {
 	case err != nil:
 		return refuses

@@ -1,6 +1,9 @@
 package capability
 
-import "unicode/utf8"
+import (
+	"slices"
+	"unicode/utf8"
+)
 
 // plain is a schema of the few keywords that most tools use and that mean the same in every dialect. It can only take
 // arguments, never refuse them: what it does not take, and every schema with another keyword, is the validator's to judge.
@@ -37,6 +40,8 @@ func plainAt(schema any, depth int) *plain {
 			sound = p.addMembers(value, depth)
 		case "required":
 			p.required, sound = texts(value)
+			slices.Sort(p.required)
+			p.required = slices.Compact(p.required) // a schema may say one name ten thousand times
 		case "additionalProperties":
 			open, is := value.(bool)
 			p.closed, sound = !open, is

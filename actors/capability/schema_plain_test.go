@@ -57,7 +57,7 @@ func TestThePlainFormTakes(t *testing.T) {
 		if got := s.validate(value) == nil; got != takes {
 			t.Errorf("%s: the validator's verdict is %v", args, got)
 		}
-		if _, err := s.Check(t.Context(), []byte(args)); (err == nil) != takes {
+		if _, err := s.Check(t.Context(), nil, []byte(args)); (err == nil) != takes {
 			t.Errorf("%s: the check says %v", args, err)
 		}
 	}

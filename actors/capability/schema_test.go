@@ -26,7 +26,7 @@ func TestArgumentsMustBeOneObject(t *testing.T) {
 		strings.Repeat(`{"a":`, 200) + `1` + strings.Repeat(`}`, 200): "deeper",
 		`{"lone":"\ud800"}`: "", "{\"raw\":\"\xff\"}": "", `{"n":9007199254740993}`: "",
 	} {
-		_, err := s.Check(testContext, []byte(args))
+		_, err := s.Check(testContext, nil, []byte(args))
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%.40s: got %v, want %q", args, err, want)
 		}
@@ -35,7 +35,7 @@ func TestArgumentsMustBeOneObject(t *testing.T) {
 
 func TestEveryFailingPathIsNamedUpToEight(t *testing.T) {
 	s := CompileSchema([]byte(`{"type":"object","required":["a","b"],"additionalProperties":false,"properties":{"a":{"type":"string"},"n":{"type":"object","properties":{"x":{"type":"integer","minimum":3},"y":{"enum":["p","q"]}}},"l":{"type":"array","items":{"type":"object","required":["k"],"properties":{"k":{"type":"string"}}}}}}`))
-	_, err := s.Check(testContext, []byte(`{"c":1,"n":{"x":1.5,"y":"z"},"l":[{"k":1},{},{"k":"ok"}]}`))
+	_, err := s.Check(testContext, nil, []byte(`{"c":1,"n":{"x":1.5,"y":"z"},"l":[{"k":1},{},{"k":"ok"}]}`))
 	if err == nil {
 		t.Fatal("accepted")
 	}
@@ -53,7 +53,7 @@ func TestEveryFailingPathIsNamedUpToEight(t *testing.T) {
 		args[string(c)] = 1
 	}
 	raw, _ := json.Marshal(args)
-	_, err = CompileSchema([]byte(many)).Check(testContext, raw)
+	_, err = CompileSchema([]byte(many)).Check(testContext, nil, raw)
 	if err == nil || strings.Count(err.Error(), ";") != 8 || !strings.HasSuffix(err.Error(), "and 12 more") {
 		t.Errorf("not eight and a number: %v", err)
 	}
@@ -61,7 +61,7 @@ func TestEveryFailingPathIsNamedUpToEight(t *testing.T) {
 
 func TestAlternativesAreNotListedOneByOne(t *testing.T) {
 	s := CompileSchema([]byte(`{"type":"object","properties":{"b":{"anyOf":[{"type":"string"},{"type":"object","required":["z"]}]}}}`))
-	_, err := s.Check(testContext, []byte(`{"b":{"q":1}}`))
+	_, err := s.Check(testContext, nil, []byte(`{"b":{"q":1}}`))
 	if err == nil || !strings.Contains(err.Error(), "/b: ") || strings.Contains(err.Error(), "'z'") {
 		t.Errorf("got %v", err)
 	}
@@ -70,7 +70,7 @@ func TestAlternativesAreNotListedOneByOne(t *testing.T) {
 func TestARefusalIsOneBoundedLineWhateverTheArgumentsAre(t *testing.T) {
 	s := CompileSchema([]byte(`{"type":"object","additionalProperties":{"enum":["x"]}}`))
 	raw, _ := json.Marshal(map[string]string{"k\n\x1b[31m": strings.Repeat("v\n", 10_000)})
-	_, err := s.Check(testContext, raw)
+	_, err := s.Check(testContext, nil, raw)
 	if err == nil || strings.ContainsAny(err.Error(), "\n\x1b") || len(err.Error()) > 2000 {
 		t.Errorf("got %q", err)
 	}
@@ -93,7 +93,7 @@ func TestNothingOutsideOfASchemaIsEverRead(t *testing.T) {
 		`{"properties":{"a":{"$ref":"#/nowhere"}}}`,
 	} {
 		s := CompileSchema([]byte(schema))
-		_, err := s.Check(testContext, []byte(`{"a":1}`))
+		_, err := s.Check(testContext, nil, []byte(`{"a":1}`))
 		var bad *ArgumentError
 		if refers := !strings.Contains(schema, "$schema"); refers && (!errors.As(err, &bad) || !strings.Contains(err.Error(), "never fetched")) {
 			t.Errorf("%s: got %v, want a refusal that says so", schema, err)
@@ -113,7 +113,7 @@ func TestASchemaThatCannotBeJudgedLetsArgumentsPassAndSaysSo(t *testing.T) {
 		"doubled keys": `{"type":"object","type":"string"}`,
 		"not JSON":     `{`,
 	} {
-		unchecked, err := CompileSchema([]byte(schema)).Check(testContext, []byte(`{"p":1}`))
+		unchecked, err := CompileSchema([]byte(schema)).Check(testContext, nil, []byte(`{"p":1}`))
 		if err != nil || unchecked == "" || strings.Contains(unchecked, "\n") {
 			t.Errorf("%s: unchecked %q, error %v", what, unchecked, err)
 		}
@@ -125,17 +125,17 @@ func TestHostileSchemasCostABoundedTime(t *testing.T) {
 		"doubling": `{}`, "branching recursion": nested(100), "wide anyOf": `{"v":"x"}`, "ref to itself": `{}`, "slow pattern": `{"p":"` + strings.Repeat("a", 200_000) + `b"}`,
 	} {
 		begun := time.Now()
-		_, _ = CompileSchema([]byte(oracleCorpus[name].schema)).Check(testContext, []byte(args))
+		_, _ = CompileSchema([]byte(oracleCorpus[name].schema)).Check(testContext, nil, []byte(args))
 		if took := time.Since(begun); took > 20*time.Second {
 			t.Errorf("%s took %v", name, took)
 		}
 	}
-	unchecked, err := CompileSchema([]byte(doubling(22))).Check(testContext, []byte(`{}`))
+	unchecked, err := CompileSchema([]byte(doubling(22))).Check(testContext, nil, []byte(`{}`))
 	if err != nil || unchecked == "" {
 		t.Errorf("a schema that doubles 22 times was judged: %q, %v", unchecked, err)
 	}
 	objects := `{"l":[` + strings.TrimSuffix(strings.Repeat(`{"a":1,"b":[2]},`, 20_000), ",") + `]}`
-	if unchecked, _ := CompileSchema([]byte(`{"properties":{"l":{"uniqueItems":true}}}`)).Check(testContext, []byte(objects)); unchecked == "" {
+	if unchecked, _ := CompileSchema([]byte(`{"properties":{"l":{"uniqueItems":true}}}`)).Check(testContext, nil, []byte(objects)); unchecked == "" {
 		t.Error("the uniqueness of 20,000 objects was judged")
 	}
 }
@@ -146,11 +146,11 @@ func TestOneSchemaChecksManyArgumentsAtOnce(t *testing.T) {
 	for range 8 {
 		group.Go(func() {
 			for range 200 {
-				if _, err := s.Check(testContext, []byte(`{"a1":"x","b2":3,"x":"abc"}`)); err != nil {
+				if _, err := s.Check(testContext, nil, []byte(`{"a1":"x","b2":3,"x":"abc"}`)); err != nil {
 					t.Error(err)
 					return
 				}
-				if _, err := s.Check(testContext, []byte(`{"a1":1,"c":"q"}`)); err == nil {
+				if _, err := s.Check(testContext, nil, []byte(`{"a1":1,"c":"q"}`)); err == nil {
 					t.Error("accepted")
 					return
 				}
@@ -163,10 +163,10 @@ func TestOneSchemaChecksManyArgumentsAtOnce(t *testing.T) {
 func TestSchemasWithOneIDDoNotStandForEachOther(t *testing.T) {
 	a := CompileSchema([]byte(`{"$id":"https://x.example/args.json","type":"object","required":["a"]}`))
 	b := CompileSchema([]byte(`{"$id":"https://x.example/args.json","type":"object","required":["b"]}`))
-	if _, err := a.Check(testContext, []byte(`{"a":1}`)); err != nil {
+	if _, err := a.Check(testContext, nil, []byte(`{"a":1}`)); err != nil {
 		t.Error(err)
 	}
-	if _, err := b.Check(testContext, []byte(`{"a":1}`)); err == nil {
+	if _, err := b.Check(testContext, nil, []byte(`{"a":1}`)); err == nil {
 		t.Error("the second schema took what only the first takes")
 	}
 }
@@ -182,7 +182,7 @@ func TestACheckEndsWithItsContext(t *testing.T) {
 	}()
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := CompileSchema([]byte(`{}`)).Check(ctx, []byte(`{}`)); !errors.Is(err, context.Canceled) {
+	if _, err := CompileSchema([]byte(`{}`)).Check(ctx, nil, []byte(`{}`)); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -200,7 +200,7 @@ func FuzzSchemaAndArguments(f *testing.F) {
 			return
 		}
 		begun := time.Now()
-		_, err := CompileSchema(schema).Check(testContext, args)
+		_, err := CompileSchema(schema).Check(testContext, nil, args)
 		if err != nil && strings.ContainsAny(err.Error(), "\n\r\x00") {
 			t.Errorf("not one line: %q", err)
 		}

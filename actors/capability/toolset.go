@@ -27,8 +27,7 @@ type List struct {
 // Tool is one tool of a list. Immutable, apart from what is derived from it once.
 type Tool struct {
 	mcp.Tool
-	doc    func() search.Doc
-	schema func() *Schema
+	doc func() search.Doc
 }
 
 // NewList makes a list of tools; of equal names the first counts. bytes pay for
@@ -41,7 +40,6 @@ func NewList(tools []mcp.Tool, early bool, bytes ...*kernel.Lease) *List {
 		}
 		t := &Tool{Tool: raw}
 		t.doc = sync.OnceValue(func() search.Doc { return search.NewDoc(t.Name, t.Description, t.InputSchema) })
-		t.schema = sync.OnceValue(func() *Schema { return CompileSchema(t.InputSchema) })
 		l.tools = append(l.tools, t)
 		l.names[t.Name] = t
 	}

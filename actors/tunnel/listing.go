@@ -61,7 +61,7 @@ func (l *listing) take(account *kernel.Account, page []mcp.Tool, bad []mcp.BadTo
 			continue
 		}
 		fit = append(fit, t)
-		size += t.Size() + toolOverhead
+		size += t.Size() + capability.Cost(t.Name, t.Description)
 	}
 	lease, err := account.Acquire(int64(size))
 	if err != nil {
@@ -86,10 +86,6 @@ func (l *listing) take(account *kernel.Account, page []mcp.Tool, bad []mcp.BadTo
 	l.cursors[next] = struct{}{}
 	return notYet, left
 }
-
-// toolOverhead is what a tool costs beside its bytes: its place in tables and
-// indices.
-const toolOverhead = 512
 
 // early lists the tools of the declaration, until the real list replaces them.
 // They pass the same bounds and later the same gate.

@@ -26,8 +26,14 @@ const (
 	length     = 0.75
 )
 
-// maxParams bounds how many parameter names of one tool are indexed.
-const maxParams = 128
+// Bounds of what is indexed of one tool, and asked of all: its author and the asker are strangers.
+const (
+	maxParams = 128     // names of parameters
+	maxText   = 4 << 10 // bytes of one text
+	maxAsked  = 32      // words of a query that count
+	// MaxTerms is how many different terms a tool has at most, each of some 80 bytes.
+	MaxTerms = 256
+)
 
 // Doc is one tool, prepared once. Immutable.
 type Doc struct {
@@ -59,7 +65,10 @@ func NewDoc(name, description string, schema []byte) Doc {
 }
 
 func (d *Doc) add(text string, weight float64) {
-	for _, w := range words(text) {
+	for _, w := range words(text[:min(len(text), maxText)]) {
+		if _, known := d.terms[w]; !known && len(d.terms) == MaxTerms {
+			continue
+		}
 		d.terms[w] += weight
 		d.size++
 	}
@@ -76,7 +85,8 @@ type Entry struct {
 // A query without a word in it is answered by names only.
 func Rank(query string, entries []Entry) []int {
 	query = strings.ToLower(strings.TrimSpace(query))
-	asked := unique(words(query))
+	asked := words(query[:min(len(query), maxText)])
+	asked = unique(asked[:min(len(asked), maxAsked)])
 	servers := map[string][]string{}
 	var total float64
 	for _, e := range entries {

@@ -3,7 +3,9 @@ package search
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 )
 
 func TestWordsAreSplitWherePeopleSplitThem(t *testing.T) {
@@ -113,5 +115,29 @@ func BenchmarkRankOver2000Tools(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		Rank("send a message with a file", entries)
+	}
+}
+
+// What a stranger writes into a description or a query costs a bounded time and memory.
+func TestHostileTextsAreIndexedAndAskedWithinBounds(t *testing.T) {
+	var text strings.Builder
+	for i := range 20_000 {
+		fmt.Fprintf(&text, "w%dx ", i)
+	}
+	entries := make([]Entry, 2000)
+	doc := NewDoc("shop.buy", text.String(), []byte(`{"properties":{"`+strings.Repeat("q", 60_000)+`":{}}}`))
+	if len(doc.terms) > MaxTerms {
+		t.Errorf("%d terms are kept", len(doc.terms))
+	}
+	for i := range entries {
+		entries[i] = Entry{Doc: doc}
+	}
+	begun := time.Now()
+	Rank(text.String(), entries)
+	if took := time.Since(begun); took > 20*time.Second {
+		t.Errorf("a query of %d bytes took %v", text.Len(), took)
+	}
+	if hits := Rank("buy "+strings.Repeat("nothing ", 1000), entries); len(hits) != len(entries) {
+		t.Errorf("%d of %d entries were found", len(hits), len(entries))
 	}
 }
