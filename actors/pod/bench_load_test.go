@@ -132,7 +132,6 @@ type extension struct {
 	relay  bool
 	frames chan answered // all that is no call
 	closed chan struct{}
-	stream []byte
 }
 
 func dialExtension(b *testing.B, url string, relay bool) *extension {
