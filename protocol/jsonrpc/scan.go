@@ -107,7 +107,7 @@ func (f *Frame) refused(format string, args ...any) *Fault {
 // One with the id null is the peer's complaint about a frame that it could not
 // read; to answer that would start a quarrel without end.
 func checkResponse(f *Frame) *Fault {
-	if _, ok := f.ID.Int(); ok || f.ID.IsNull() {
+	if _, ok := f.ID.Int(); ok || f.ID.IsNull() || f.ID.raw[0] != '"' { // a number of any size: unknown, and so only counted
 		return nil
 	}
 	return &Fault{Code: InvalidRequest, Message: "an answer to a request that was never sent", ID: NullID(), Kind: Request}
