@@ -133,6 +133,25 @@ func TestAnOpenQuestionIsSettled(t *testing.T) {
 	}
 }
 
+// What an agent asks after its turn was cancelled is answered at once, and nobody is asked.
+func TestAQuestionAfterACancelReachesNobody(t *testing.T) {
+	inPod(t, nil, func(p *pod) {
+		c := p.client("", 0)
+		id := c.opened("[]")
+		c.prompt(id, "hello")
+		c.tell(id, Cancel{Client: c})
+		c.heard()
+		a := p.agents.last()
+		a.askPermission(7)
+		if got := a.got(&a.replies); !slices.Equal(got, []string{refused}) {
+			t.Errorf("the agent got %q", got)
+		}
+		if said := texts(c.heard()); len(said) != 0 {
+			t.Errorf("the client was asked: %q", said)
+		}
+	})
+}
+
 func TestAQuestionLeftByALostSocketIsAskedAgain(t *testing.T) {
 	inPod(t, nil, func(p *pod) {
 		c := p.client("", 0)

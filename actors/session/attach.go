@@ -34,13 +34,9 @@ func (x *session) opened(result []byte) {
 	x.opening = nil
 	x.life.opened.Store(true)
 	x.idleFor = x.c.Now()
-	if x.client == nil { // it left meanwhile
+	if x.client == nil { // it left meanwhile: lose has ended a session that was new
 		r.owed.Moot()
 		x.out.held = false
-		if !x.open.resume { // nobody knows the id
-			x.end(endClosed, errors.New("its client left before it was open"))
-			return
-		}
 		x.armTTL()
 		return
 	}
@@ -198,7 +194,7 @@ func (x *session) takeOver() {
 		return
 	}
 	x.disown(tunnel.ErrTakenOver)
-	x.endTunnels(former, tunnel.ErrTakenOver)
+	x.endTaken(former)
 	x.recall(true)
 	x.out.detach()
 	if r := x.prompt.asker; r != nil {

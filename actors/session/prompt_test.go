@@ -165,6 +165,12 @@ func TestAnAgentThatDoesNotEndItsTurnIsStopped(t *testing.T) {
 			t.Error("the token of the agent that is being stopped works")
 		}
 		next := c.prompt(id, "again") // while the old one is still ending
+		c.heard()
+		p.agents.last().tellUpdate("of the turn before")
+		p.settle()
+		if said := texts(c.heard()); len(said) != 0 {
+			t.Errorf("what a stopped agent still says went into the next turn: %q", said)
+		}
 		if p.agents.count() != 1 {
 			t.Error("a second agent runs beside the first")
 		}

@@ -157,6 +157,51 @@ func TestANewerConnectionTakesOver(t *testing.T) {
 	})
 }
 
+// A takeover that says nothing of servers leaves none of the former owner's: they are on a socket that lost the session.
+func TestATakeoverEndsTheFormersTunnelsWhateverItDeclares(t *testing.T) {
+	inPod(t, nil, func(p *pod) {
+		old, young := p.client("k", 1), p.client("k", 1)
+		id := old.opened(roomServer)
+		got := young.answer(young.resume(id, ""))
+		if old.frames("mcp/disconnect") != 1 || young.frames("mcp/connect") != 0 {
+			t.Errorf("old %q\nyoung %q", old.mcp, young.mcp)
+		}
+		if !strings.Contains(got.result, `"name":"room","id":"r1","state":"superseded"`) {
+			t.Errorf("what has ended is reported otherwise: %s", got.result)
+		}
+		p.settle()
+		if old.frames("mcp/disconnect") != 1 {
+			t.Errorf("ended twice: %q", old.mcp)
+		}
+	})
+}
+
+// An agent that died has forgotten: who comes back is told so, whether another runs by then or not, and once.
+func TestWhoComesBackIsToldThatTheAgentHasForgotten(t *testing.T) {
+	for name, prompt := range map[string]bool{"no other runs": false, "another runs": true} {
+		t.Run(name, func(t *testing.T) {
+			inPod(t, nil, func(p *pod) {
+				c := p.client("k", 1)
+				id := c.opened("[]")
+				c.prompt(id, "hello")
+				p.agents.last().exit(3)
+				if prompt {
+					c.prompt(id, "again")
+					p.agents.last().end(`{"stopReason":"end_turn"}`)
+				}
+				c.leave()
+				again := p.client("k", 1)
+				if got := accountOf(t, again.answer(again.resume(id, "[]"))); got.Agent != "fresh" {
+					t.Errorf("%+v", got)
+				}
+				if got := accountOf(t, again.answer(again.resume(id, "[]"))); got.Agent != "alive" {
+					t.Errorf("told twice: %+v", got)
+				}
+			})
+		})
+	}
+}
+
 func TestAnOlderConnectionDoesNotTakeANewerOnesSession(t *testing.T) {
 	inPod(t, nil, func(p *pod) {
 		old, young := p.client("", 0), p.client("", 0)

@@ -135,11 +135,13 @@ func (x *session) endTunnel(one *served, cause error) {
 	one.ref = kernel.Ref{}
 }
 
-// endTunnels stops all that a connection carries for this session.
-func (x *session) endTunnels(client Client, cause error) {
+// endTaken stops all that the former owner carries for this session. Who took it over reads so at once: the tunnels' own word
+// comes after the answer.
+func (x *session) endTaken(former Client) {
 	for _, one := range x.servers {
-		if one.client == client {
-			x.endTunnel(one, cause)
+		if one.client == former && one.live() {
+			x.endTunnel(one, tunnel.ErrTakenOver)
+			one.state, one.reason = stateSuperseded, tunnel.ErrTakenOver.Error()
 		}
 	}
 }
