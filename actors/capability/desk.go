@@ -86,7 +86,7 @@ func (d *desk) Receive(c *kernel.Ctx, m kernel.Msg) error {
 		d.settled(m.question)
 	case Declared:
 		for _, name := range m.Names {
-			d.declared[name] = struct{}{}
+			d.declare(c, name)
 		}
 		d.publish(c)
 	case Attach:

@@ -70,7 +70,7 @@ func (d *desk) begin(c *kernel.Ctx, r Request) {
 		return
 	}
 	a := asker{question: q, token: r.Token, requestID: r.RequestID, endsOnClose: r.EndsOnClose}
-	k := &call{id: q.ID(), request: r, args: arguments(r.Arguments), sha: argsSHA(r.Arguments), begun: c.Now()}
+	k := &call{id: q.ID(), request: r, args: arguments(r.Arguments), sha: r.digest(), begun: c.Now()}
 	if _, revoked := d.dead[r.Token]; revoked {
 		d.enter(k, a)
 		d.refuse(c, k, &Refusal{Code: Unknown, Text: unknownText(r.Name)})

@@ -224,7 +224,10 @@ func TestARepeatThatIsFasterThanTheNewsOfItsFirstSocketJoins(t *testing.T) {
 		again := w.call(r)
 		w.answer(q, "once")
 		e := first.wait()
-		GiveBack(w.caller, r, e.result, nil)
+		w.publish(s, Detached, s.Tools().List) // which takes no result back
+		repeated := r
+		repeated.Token, repeated.sha = w.caller.Token, r.digest()
+		(&Delivery{Raw: e.result.Raw, who: w.caller, call: repeated}).Missed()
 		if e := again.wait(); !strings.Contains(string(e.result.Raw), "once") || e.after != 0 {
 			t.Errorf("got %s, %v after %v", e.result.Raw, e.err, e.after)
 		}
@@ -455,4 +458,78 @@ func TestKeysAndKeptResultsAreBounded(t *testing.T) {
 			t.Errorf("a key whose result was let go: %v", e.err)
 		}
 	})
+}
+
+// TestAResultThatIsTooLargeIsRefusedAndCounted: a reading call is told so; one that was sent and may have had an effect ends unknown.
+func TestAResultThatIsTooLargeIsRefusedAndCounted(t *testing.T) {
+	run(t, DeskConfig{Limits: DeskLimits{ResultBytes: 100}}, func(w *world) {
+		s := w.attach(shop("shop.buy", "shop.look!"))
+		w.publish(s, Ready, s.Tools().List)
+		largest := strings.Repeat("x", 100-len(`{"content":[{"type":"text","text":""}]}`))
+		for _, row := range []struct {
+			name, key, text string
+			code            Code
+		}{
+			{"shop.look", "", largest, ""},
+			{"shop.look", "", largest + "x", TooMuch},
+			{"shop.buy", "", largest, ""},
+			{"shop.buy", "k", largest + "x", OutcomeUnknown},
+		} {
+			c := w.call(Request{Name: row.name, Key: row.key})
+			_, q := s.next(t)
+			w.answer(q, row.text)
+			e := c.wait()
+			if e.code() != row.code || (row.code == "") != (e.err == nil) {
+				t.Errorf("%s with %d bytes: %v", row.name, len(row.text), e.err)
+			}
+			if row.code != "" && !strings.Contains(e.err.Error(), "result_bytes allows 100") {
+				t.Errorf("%s: the text does not say why: %v", row.name, e.err)
+			}
+			last := w.trail.all()[len(w.trail.all())-1]
+			if row.code != "" && (last.Event != EventExit || last.Outcome != string(row.code) || !last.IsError) {
+				t.Errorf("%s: the audit has %+v", row.name, last)
+			}
+		}
+		if e := w.call(Request{Name: "shop.buy", Key: "k"}).wait(); e.code() != OutcomeUnknown || !strings.Contains(e.err.Error(), "result_bytes") {
+			t.Errorf("the key again: %v", e.err)
+		}
+		w.reachedNobody(s)
+		if n := w.refused()["result_bytes"]; n != 2 {
+			t.Errorf("%d were counted", n)
+		}
+	})
+}
+
+// TestASessionsServersAreBounded: a client that declares ever new names is not remembered for ever.
+func TestASessionsServersAreBounded(t *testing.T) {
+	run(t, DeskConfig{Grants: NewGrants([]Grant{{Name: "*", Tools: []string{"*"}}}), Limits: DeskLimits{Servers: 3}}, func(w *world) {
+		w.signal(Declared{Names: []string{"a", "b", "b", "a", "c", "d", "e"}})
+		s := w.attach(newSource("f", Ready, tools("f.x")))
+		if e := w.call(Request{Name: "f.x"}).wait(); e.code() != Unknown {
+			t.Errorf("a server beyond the bound: %v", e.err)
+		}
+		w.reachedNobody(s)
+		a := w.attach(newSource("a", Ready, tools("a.x")))
+		c := w.call(Request{Name: "a.x"})
+		_, q := a.next(t)
+		w.answer(q, "ok")
+		if e := c.wait(); e.err != nil {
+			t.Error(e.err)
+		}
+		if n := w.refused()["servers"]; n != 3 {
+			t.Errorf("%d were counted", n)
+		}
+	})
+}
+
+// refused is what the desk has counted.
+func (w *world) refused() map[string]int64 {
+	w.t.Helper()
+	for _, n := range w.k.Tree().Children {
+		if n.Name == "desk" {
+			return n.Refused
+		}
+	}
+	w.t.Fatal("there is no desk")
+	return nil
 }

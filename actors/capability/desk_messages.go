@@ -42,7 +42,8 @@ type EndCalls struct {
 	Token  [32]byte // zero = every caller
 }
 
-// CancelRequest is notifications/cancelled of a caller (Signal, by the facade).
+// CancelRequest is notifications/cancelled of a caller (told, by the facade, so that
+// it comes after the call that it is about).
 // It is matched by token and request id; anonymous callers cannot send it.
 type CancelRequest struct {
 	Token     [32]byte
@@ -59,6 +60,16 @@ type Request struct {
 	EndsOnClose bool   // the protocol version is 2026-07-28 or later
 	Progress    func(params []byte)
 	Bytes       *kernel.Lease // of Arguments
+
+	sha [32]byte // of Arguments, once [Execute] has found it
+}
+
+// digest is the hash of the arguments that are sent.
+func (r Request) digest() [32]byte {
+	if r.sha == [32]byte{} {
+		return argsSHA(r.Arguments)
+	}
+	return r.sha
 }
 
 // Lease is the lease of the arguments ([kernel.Leased]).

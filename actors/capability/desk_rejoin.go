@@ -75,8 +75,7 @@ func (m undelivered) Lease() *kernel.Lease { return m.bytes }
 // undelivered keeps such a result as an orphan's. Calls with a key have kept
 // theirs, and for those that end with their request there is nothing to keep.
 func (d *desk) undelivered(c *kernel.Ctx, m undelivered) {
-	tool := d.view.Resolve(m.request.Name, true).Capability.Tool
-	if m.request.Key != "" || m.request.EndsOnClose || m.request.Token == [32]byte{} || tool == nil || tool.ReadOnly() {
+	if m.request.Key != "" || m.request.EndsOnClose || m.request.Token == [32]byte{} || m.result.reads {
 		m.bytes.Release()
 		return
 	}

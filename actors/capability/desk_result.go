@@ -20,6 +20,10 @@ func (d *desk) answered(c *kernel.Ctx, a kernel.Answer) {
 	result, ok := a.Msg.(Result)
 	var fault *jsonrpc.Error
 	switch {
+	case a.Err == nil && ok && int64(len(result.Raw)) > d.limits.ResultBytes:
+		a.Lease.Release()
+		c.Refuse("result_bytes")
+		d.fail(c, k, &TooLarge{Size: int64(len(result.Raw)), Limit: d.limits.ResultBytes})
 	case a.Err == nil && ok:
 		is, object := isError(result.Raw)
 		if !object {
@@ -46,6 +50,7 @@ func (d *desk) answered(c *kernel.Ctx, a kernel.Answer) {
 // or for the one who may come back for an orphan.
 func (d *desk) deliver(c *kernel.Ctx, k *call, result Result, lease *kernel.Lease, outcome string, isErr bool) {
 	d.exit(c, k, outcome, isErr, len(result.Raw))
+	result.reads = k.cap.Tool.ReadOnly()
 	askers := d.leave(k)
 	if k.key != nil {
 		d.keepForKey(c, k, result)

@@ -143,8 +143,9 @@ func (x *chaos) call(server string) {
 	}
 	request.Bytes = lease
 	go func() {
-		_, lease, _ := Execute(ctx, who, request)
-		lease.Release()
+		if d, err := Execute(ctx, who, request); err == nil {
+			d.Done()
+		}
 		x.done <- struct{}{}
 	}()
 }

@@ -41,13 +41,26 @@ func (s *served) choose() Source {
 	return best
 }
 
+// declare remembers a name that the session's client has declared, within the bound
+// on how many a session may have in its life. A name beyond it is unknown.
+func (d *desk) declare(c *kernel.Ctx, name string) bool {
+	if _, known := d.declared[name]; !known && len(d.declared) >= d.limits.Servers {
+		c.Refuse("servers")
+		return false
+	}
+	d.declared[name] = struct{}{}
+	return true
+}
+
 func (d *desk) attach(c *kernel.Ctx, src Source) {
+	if !d.declare(c, src.Server()) {
+		return
+	}
 	s := d.servers[src.Server()]
 	if s == nil {
 		s = &served{provider: src.Provider()}
 		d.servers[src.Server()] = s
 	}
-	d.declared[src.Server()] = struct{}{}
 	if !slices.Contains(s.sources, src) {
 		s.sources = append(s.sources, src)
 	}
@@ -86,7 +99,7 @@ func (s *served) keep(l *List) {
 // publish computes the view anew and lets go on whoever waited for it. It gives
 // names to what is offered now and has none.
 func (d *desk) publish(c *kernel.Ctx) {
-	v := &View{grants: d.cfg.Grants, declared: maps.Clone(d.declared), servers: make(map[string]server, len(d.servers))}
+	v := &View{grants: d.cfg.Grants, pageBytes: d.limits.ResultBytes, declared: maps.Clone(d.declared), servers: make(map[string]server, len(d.servers))}
 	var offered []binding
 	for name, s := range d.servers {
 		out := server{provider: s.provider, source: s.choose(), attached: slices.Clone(s.sources), failed: s.failed}

@@ -28,9 +28,11 @@ type DeskLimits struct {
 	CallMax      time.Duration // that progress may extend a call to: mcp.call_max, 30 min
 	OrphanWindow time.Duration // mcp.orphan_window, 30 s
 	KeepResult   time.Duration // of a call with a key, for repeats, 10 min
+	ResultBytes  int64         // of one result, and of the page of a search: limits.result_bytes, 8 MiB
 	Calls        int           // open, 256
 	Keys         int           // idempotency keys remembered, 1024
 	Names        int           // given in the life of a session, 8192
+	Servers      int           // names of servers declared in the life of a session, 1024
 	KeptBytes    int64         // finished results kept for repeats, 1 MiB
 }
 
@@ -39,9 +41,11 @@ func (l DeskLimits) withDefaults() DeskLimits {
 	l.CallMax = max(orDefault(l.CallMax, 30*time.Minute), l.Timeout)
 	l.OrphanWindow = orDefault(l.OrphanWindow, 30*time.Second)
 	l.KeepResult = orDefault(l.KeepResult, 10*time.Minute)
+	l.ResultBytes = orDefault(l.ResultBytes, 8<<20)
 	l.Calls = orDefault(l.Calls, 256)
 	l.Keys = orDefault(l.Keys, 1024)
 	l.Names = orDefault(l.Names, 8192)
+	l.Servers = orDefault(l.Servers, 1024)
 	l.KeptBytes = orDefault(l.KeptBytes, 1<<20)
 	return l
 }

@@ -108,8 +108,12 @@ func (w *world) callAs(who Caller, r Request) *pendingCall {
 	}
 	go func() {
 		begun := time.Now()
-		result, lease, err := Execute(ctx, who, r)
-		lease.Release()
+		var result Result
+		d, err := Execute(ctx, who, r)
+		if err == nil {
+			result.Raw = d.Raw
+			d.Done()
+		}
 		c.end <- ending{result, err, time.Since(begun)}
 	}()
 	synctest.Wait()
@@ -460,7 +464,7 @@ func TestTooManyOpenCallsAreRefused(t *testing.T) {
 
 func TestACallWithoutADeskIsUnknownAndAudited(t *testing.T) {
 	tr := &trail{}
-	_, _, err := Execute(context.Background(), Caller{Audit: tr, Tag: "-"}, Request{Name: "a.b"})
+	_, err := Execute(context.Background(), Caller{Audit: tr, Tag: "-"}, Request{Name: "a.b"})
 	var r *Refusal
 	if !errors.As(err, &r) || r.Code != Unknown || len(tr.all()) != 1 || tr.all()[0].Event != EventRefused {
 		t.Errorf("got %v, %+v", err, tr.all())

@@ -9,48 +9,62 @@ import (
 	"github.com/acpod/acpod/runtime/kernel"
 )
 
+// Delivery is the result of a call on its way to its caller. Whoever gets it says
+// once what became of it: [Delivery.Done] or [Delivery.Missed].
+type Delivery struct {
+	Raw   []byte // the result object, to be carried as it is
+	reads bool   // it is of a tool that only reads
+	lease *kernel.Lease
+	who   Caller
+	call  Request // without its arguments
+}
+
+// Done says that the result was told, or will not be missed: what pays for it is freed.
+func (d *Delivery) Done() { d.lease.Release() }
+
+// Missed says that the result could not be told: the HTTP request had closed. An
+// identical call gets it within the orphan window, as the contract has it.
+func (d *Delivery) Missed() {
+	m := undelivered{request: d.call, sha: d.call.sha, result: Result{Raw: d.Raw, reads: d.reads}, bytes: d.lease}
+	_ = d.who.Desk.Current().Tell(m) // a desk that does not take it has nobody to give it to; the lease is freed
+}
+
 // Execute makes one call for a caller and waits for its end. It is called by
 // the facade on the goroutine of the HTTP request, whose end ctx is: what then
 // becomes of the call is the desk's to decide (contract, What ends a call).
 //
-// It returns the raw result object, to be carried as it is, and the lease that
-// pays for it, which the caller releases once it was written out; or a *Refusal;
+// It returns the result and with it the lease that pays for it; or a *Refusal;
 // or ctx's cause, when nobody waits any more. Every call is in the audit, also
-// those that were refused. The request's lease is taken over.
-func Execute(ctx context.Context, who Caller, r Request) (Result, *kernel.Lease, error) {
-	r.Token = who.Token
+// those that were refused. The request's lease is taken over, and its arguments are
+// not kept.
+func Execute(ctx context.Context, who Caller, r Request) (*Delivery, error) {
+	r.Token, r.sha = who.Token, argsSHA(r.Arguments)
 	p, err := who.Desk.Current().Ask(r)
+	r.Arguments, r.Bytes, r.Progress = nil, nil, nil // the desk has them now
 	if err != nil {
 		refusal := notAsked(r.Name, err)
 		recordUnheard(who, r, refusal)
-		return Result{}, nil, refusal
+		return nil, refusal
 	}
 	defer p.Drop()
 	m, lease, err := p.Wait(ctx)
 	var refusal *Refusal
 	switch result, ok := m.(Result); {
-	case err == nil && ok && ctx.Err() != nil:
-		GiveBack(who, r, result, lease) // it closed while the answer was on its way
-		return Result{}, nil, context.Cause(ctx)
 	case err == nil && ok:
-		return result, lease, nil
+		d := &Delivery{Raw: result.Raw, reads: result.reads, lease: lease, who: who, call: r}
+		if ctx.Err() != nil { // it closed while the answer was on its way
+			d.Missed()
+			return nil, context.Cause(ctx)
+		}
+		return d, nil
 	case errors.As(err, &refusal):
-		return Result{}, nil, refusal
+		return nil, refusal
 	case ctx.Err() != nil:
-		return Result{}, nil, context.Cause(ctx)
+		return nil, context.Cause(ctx)
 	}
 	lease.Release()
 	// The desk went without a word, so nobody can say whether the call was sent.
-	return Result{}, nil, &Refusal{Code: OutcomeUnknown, Text: "the pod lost track of the call; look at what it did before you repeat it"}
-}
-
-// GiveBack says that the result of an Execute could not be told: the HTTP request
-// had closed. An identical call gets it within the orphan window, as the contract
-// has it. The lease is taken over.
-func GiveBack(who Caller, r Request, result Result, lease *kernel.Lease) {
-	m := undelivered{request: r, sha: argsSHA(r.Arguments), result: result, bytes: lease}
-	m.request.Token, m.request.Arguments, m.request.Bytes, m.request.Progress = who.Token, nil, nil, nil
-	_ = who.Desk.Current().Tell(m) // a desk that does not take it has nobody to give it to; the lease is freed
+	return nil, &Refusal{Code: OutcomeUnknown, Text: "the pod lost track of the call; look at what it did before you repeat it"}
 }
 
 // notAsked is the refusal of a call that its desk did not take.
@@ -73,7 +87,7 @@ func recordUnheard(who Caller, r Request, refusal *Refusal) {
 		return
 	}
 	who.Audit.Record(Entry{Time: time.Now(), Event: EventRefused, Provider: "-", Tool: cut(r.Name), Session: who.Tag,
-		ArgsSHA: argsSHA(r.Arguments), Outcome: string(refusal.Code), IsError: true})
+		ArgsSHA: r.digest(), Outcome: string(refusal.Code), IsError: true})
 }
 
 // Search finds capabilities for a caller. It waits for servers that are
@@ -87,12 +101,11 @@ func Search(ctx context.Context, who Caller, q Query) ([]byte, *kernel.Lease, er
 		}
 		view = who.view()
 	}
-	text, refusal := view.search(q)
+	found, refusal := view.search(q)
 	if refusal != nil {
 		return nil, nil, refusal
 	}
-	text, _ = jsonrpc.ValidUTF8(text)
-	lease, err := who.Account.Acquire(int64(len(text)))
+	lease, err := who.Account.Acquire(found.size)
 	var full *kernel.Overloaded
 	switch {
 	case errors.As(err, &full):
@@ -100,6 +113,8 @@ func Search(ctx context.Context, who Caller, q Query) ([]byte, *kernel.Lease, er
 	case err != nil:
 		return nil, nil, &Refusal{Code: CancelledCall, Text: string(EndSession)}
 	}
+	text, _ := jsonrpc.ValidUTF8(found.text())
+	lease.Shrink(int64(cap(text)))
 	return text, lease, nil
 }
 

@@ -1,6 +1,9 @@
 package capability
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+)
 
 // ErrTimeout is the answer of a source whose call's deadline passed.
 var ErrTimeout = errors.New("the call's deadline passed")
@@ -13,3 +16,10 @@ type NotSent struct{ Cause error }
 
 func (e *NotSent) Error() string { return "not sent: " + e.Cause.Error() }
 func (e *NotSent) Unwrap() error { return e.Cause }
+
+// TooLarge says that a server answered with more than limits.result_bytes.
+type TooLarge struct{ Size, Limit int64 }
+
+func (e *TooLarge) Error() string {
+	return fmt.Sprintf("the result has %d bytes, and result_bytes allows %d; ask for less", e.Size, e.Limit)
+}

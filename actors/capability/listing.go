@@ -1,10 +1,12 @@
 package capability
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/base64"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/acpod/acpod/actors/capability/search"
 	"github.com/acpod/acpod/protocol/jsonrpc"
@@ -24,11 +26,11 @@ const (
 	MaxPage     = 100
 )
 
-// search is the page of the catalog that a query asks for, as the JSON text of
-// the contract. The cursor is an offset bound to the query's words: a catalog
+// search is the page of the catalog that a query asks for. It is not written yet,
+// so that its text can be paid for first. The cursor is an offset bound to the query's words: a catalog
 // that changed between two pages may show an entry twice or not at all, and the
 // total says so.
-func (v *View) search(q Query) ([]byte, *Refusal) {
+func (v *View) search(q Query) (*page, *Refusal) {
 	switch {
 	case q.Limit == 0:
 		q.Limit = DefaultPage
@@ -52,31 +54,87 @@ func (v *View) search(q Query) ([]byte, *Refusal) {
 		}
 		list = found
 	}
-	total := len(list)
-	list = list[min(from, total):]
-	next := ""
-	if len(list) > q.Limit {
-		list = list[:q.Limit]
-		next = q.cursor(from + q.Limit)
+	p := &page{namesOnly: q.Names, unavailable: v.Unavailable(), pending: v.Pending(), total: len(list)}
+	list = list[min(from, len(list)):]
+	p.take(list, q.Limit, cmp.Or(v.pageBytes, 8<<20))
+	if n := len(p.list); n < len(list) {
+		p.next = q.cursor(from + n)
 	}
-	return v.page(list, next, total, q.Names), nil
+	return p, nil
 }
 
-// page writes one page. Schemas are spliced as the server wrote them.
-func (v *View) page(list []Capability, next string, total int, namesOnly bool) []byte {
-	size := 256
-	for _, c := range list {
-		size += 128 + len(c.Name) + len(c.Tool.Description) + len(c.Tool.InputSchema)
+// page is one page of a search before it is written: what stands in it, and the most
+// bytes that its text can have.
+type page struct {
+	list        []Capability
+	unavailable []Unavailable
+	pending     []string
+	namesOnly   bool
+	next        string
+	total       int
+	size        int64
+}
+
+// take chooses the first entries that fit: whole ones, and one at least, so that
+// whoever follows the cursors gets to the end.
+func (p *page) take(list []Capability, limit int, most int64) {
+	const frame, entry = 256, 160 // beside the texts
+	p.size = frame
+	for _, u := range p.unavailable {
+		p.size += 64 + quoted(u.Provider) + quoted(u.Error)
 	}
-	b := make([]byte, 0, size)
+	for _, name := range p.pending {
+		p.size += 1 + quoted(name)
+	}
+	for _, c := range list[:min(limit, len(list))] {
+		n := entry + quoted(c.Name) + quoted(c.Provider)
+		if !p.namesOnly {
+			n += quoted(c.Tool.Description) + mended(c.Tool.InputSchema)
+		}
+		if len(p.list) > 0 && p.size+n > most {
+			return
+		}
+		p.list = append(p.list, c)
+		p.size += n
+	}
+}
+
+// quoted is the most bytes that a text has as a JSON string.
+func quoted(s string) int64 {
+	n := int64(2 + len(s))
+	for _, r := range s {
+		switch {
+		case r < ' ' || r == 0x7f:
+			n += 5
+		case r == '"' || r == '\\':
+			n++
+		case r == utf8.RuneError, r == 0x2028, r == 0x2029:
+			n += 5
+		}
+	}
+	return n
+}
+
+// mended is the most bytes that JSON has once it is text: each byte that is no UTF-8
+// becomes three.
+func mended(raw []byte) int64 {
+	if utf8.Valid(raw) {
+		return int64(max(len(raw), 2))
+	}
+	return 3 * int64(len(raw))
+}
+
+// text writes the page. Schemas are spliced as the server wrote them.
+func (p *page) text() []byte {
+	b := make([]byte, 0, p.size)
 	b = append(b, `{"capabilities":[`...)
-	for i, c := range list {
+	for i, c := range p.list {
 		if i > 0 {
 			b = append(b, ',')
 		}
 		b = append(b, `{"name":`...)
 		b = jsonrpc.AppendString(b, c.Name)
-		if !namesOnly {
+		if !p.namesOnly {
 			b = append(b, `,"description":`...)
 			b = jsonrpc.AppendString(b, c.Tool.Description)
 			b = append(b, `,"input_schema":`...)
@@ -95,7 +153,7 @@ func (v *View) page(list []Capability, next string, total int, namesOnly bool) [
 		b = append(b, `"}`...)
 	}
 	b = append(b, `],"unavailable":[`...)
-	for i, u := range v.Unavailable() {
+	for i, u := range p.unavailable {
 		if i > 0 {
 			b = append(b, ',')
 		}
@@ -106,19 +164,19 @@ func (v *View) page(list []Capability, next string, total int, namesOnly bool) [
 		b = append(b, '}')
 	}
 	b = append(b, `],"pending":[`...)
-	for i, name := range v.Pending() {
+	for i, name := range p.pending {
 		if i > 0 {
 			b = append(b, ',')
 		}
 		b = jsonrpc.AppendString(b, name)
 	}
 	b = append(b, ']')
-	if next != "" {
+	if p.next != "" {
 		b = append(b, `,"next_cursor":`...)
-		b = jsonrpc.AppendString(b, next)
+		b = jsonrpc.AppendString(b, p.next)
 	}
 	b = append(b, `,"total":`...)
-	b = strconv.AppendInt(b, int64(total), 10)
+	b = strconv.AppendInt(b, int64(p.total), 10)
 	return append(b, '}')
 }
 

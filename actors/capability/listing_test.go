@@ -2,13 +2,20 @@ package capability
 
 import (
 	"encoding/json/v2"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
+	"sync/atomic"
 	"testing"
+
+	"github.com/acpod/acpod/protocol/mcp"
+	"github.com/acpod/acpod/runtime/kernel"
+	"github.com/acpod/acpod/runtime/kerneltest"
 )
 
-// page is a search's result as the contract has it.
-type page struct {
+// shownPage is a search's result as the contract has it.
+type shownPage struct {
 	Capabilities []struct {
 		Name         string         `json:"name"`
 		Description  *string        `json:"description"`
@@ -26,20 +33,24 @@ type page struct {
 	Total      int      `json:"total"`
 }
 
-func searched(t *testing.T, v *View, q Query) page {
+func searched(t *testing.T, v *View, q Query) shownPage {
 	t.Helper()
-	text, refusal := v.search(q)
+	found, refusal := v.search(q)
 	if refusal != nil {
 		t.Fatalf("%+v: %v", q, refusal)
 	}
-	var p page
+	text := found.text()
+	if int64(len(text)) > found.size {
+		t.Fatalf("%d bytes were written where %d were reckoned", len(text), found.size)
+	}
+	var p shownPage
 	if err := json.Unmarshal(text, &p, json.RejectUnknownMembers(true)); err != nil {
 		t.Fatalf("%s: %v", text, err)
 	}
 	return p
 }
 
-func namesIn(p page) []string {
+func namesIn(p shownPage) []string {
 	var out []string
 	for _, c := range p.Capabilities {
 		out = append(out, c.Name)
@@ -116,5 +127,70 @@ func TestAnAnonymousCallersSearchIsEmptyAndWellFormed(t *testing.T) {
 	p := searched(t, Caller{}.view(), Query{Text: "anything"})
 	if p.Total != 0 || p.Capabilities == nil || p.Unavailable == nil || p.Pending == nil {
 		t.Errorf("got %+v", p)
+	}
+}
+
+// oddTools are tools whose texts take many more bytes in JSON than they have.
+func oddTools(n, size int) *List {
+	var raw []string
+	for i := range n {
+		raw = append(raw, fmt.Sprintf(`{"name":"tool.n%02d","description":%q,"inputSchema":{"type":"object","x":%q}}`, i, strings.Repeat("<", size), strings.Repeat("y", size)))
+	}
+	text := strings.ReplaceAll(strings.Join(raw, ","), "<<", `\u0001\"`)
+	list, bad, err := mcp.ParseTools([]byte("[" + text + "]"))
+	if err != nil || len(bad) > 0 {
+		panic(fmt.Sprint(err, bad))
+	}
+	return NewList(list, false)
+}
+
+// TestAPageEndsAtItsBytesAndItsCursorLeadsOn: whole entries, at least one, and none is left out or shown twice.
+func TestAPageEndsAtItsBytesAndItsCursorLeadsOn(t *testing.T) {
+	v := viewOf(all("a"), nil, newSource("a", Ready, oddTools(20, 1000)))
+	for most, perPage := range map[int64]int{1: 1, 4 << 10: 1, 16 << 10: 3, 1 << 30: 20} {
+		v.pageBytes = most
+		var got []string
+		for q := (Query{Limit: 100}); ; {
+			p := searched(t, v, q)
+			if len(p.Capabilities) == 0 || len(p.Capabilities) > perPage || p.Total != 20 {
+				t.Fatalf("%d bytes: %d entries of %d in a page", most, len(p.Capabilities), p.Total)
+			}
+			got = append(got, namesIn(p)...)
+			if p.NextCursor == "" {
+				break
+			}
+			q.Cursor = p.NextCursor
+		}
+		if !slices.IsSorted(got) || len(slices.Compact(slices.Clone(got))) != 20 || len(got) != 20 {
+			t.Errorf("%d bytes: got %q", most, got)
+		}
+	}
+}
+
+// TestASearchIsPaidForBeforeItIsWritten: a caller whose account has no room is told so, and pays nothing.
+func TestASearchIsPaidForBeforeItIsWritten(t *testing.T) {
+	k := kerneltest.Start(t, kernel.Options{})
+	v := viewOf(all("a"), nil, newSource("a", Ready, oddTools(20, 1000)))
+	published := new(atomic.Pointer[View])
+	published.Store(v)
+	whole, _ := v.search(Query{Limit: 100})
+	for _, row := range []struct {
+		limit int64
+		fits  bool
+	}{{whole.size - 1, false}, {whole.size, true}} {
+		account := k.Account().Child("session_bytes", row.limit)
+		text, lease, err := Search(t.Context(), Caller{View: published, Account: account}, Query{Limit: 100})
+		var refusal *Refusal
+		if row.fits && (err != nil || account.Used() < int64(len(text))) {
+			t.Errorf("%d bytes paid for %d: %v", account.Used(), len(text), err)
+		}
+		if !row.fits && (!errors.As(err, &refusal) || refusal.Code != TooMuch || !strings.Contains(refusal.Text, "session_bytes")) {
+			t.Errorf("without room: %v", err)
+		}
+		lease.Release()
+		if account.Used() != 0 {
+			t.Errorf("%d bytes are still used", account.Used())
+		}
+		account.Close()
 	}
 }

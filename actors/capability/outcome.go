@@ -27,12 +27,15 @@ func Outcome(cause error, sent, readOnly bool) *Refusal {
 		r    Refusal
 		full *kernel.Overloaded
 		by   *ended
+		big  *TooLarge
 	)
 	switch {
 	case errors.Is(cause, ErrTimeout):
 		r = Refusal{TimedOut, "the server did not answer in time"}
 	case errors.As(cause, &full):
 		r = *overloaded(full)
+	case errors.As(cause, &big):
+		r = Refusal{TooMuch, big.Error()}
 	case errors.As(cause, &by):
 		r = Refusal{CancelledCall, string(by.reason)}
 	default:

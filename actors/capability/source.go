@@ -52,4 +52,6 @@ func (c Call) Lease() *kernel.Lease { return c.Bytes }
 // lease of the answer that carries it pays for the bytes behind it.
 type Result struct {
 	Raw []byte
+
+	reads bool // set by the desk: its tool only reads
 }

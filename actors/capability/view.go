@@ -15,6 +15,8 @@ type View struct {
 	declared map[string]struct{}
 	servers  map[string]server
 	names    names
+	// pageBytes bounds the text of one page of a search.
+	pageBytes int64
 }
 
 // server is one declared name and who serves it.

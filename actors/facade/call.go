@@ -66,13 +66,18 @@ func (x *exchange) execute(call toolCall) {
 			respond = progress
 		}
 	}
-	result, lease, err := capability.Execute(x.r.Context(), x.caller, req)
-	defer lease.Release()
+	delivery, err := capability.Execute(x.r.Context(), x.caller, req)
 	if err != nil {
 		x.ended(respond, err, capability.OutcomeUnknown)
 		return
 	}
-	_ = respond.respond(resultAnswer(x.id, result.Raw, x.stateless))
+	// Only a write that failed says that the client has not got it: one that reads its answer may close at once.
+	if err := respond.respond(resultAnswer(x.id, delivery.Raw, x.stateless)); err != nil {
+		x.front.count("client_gone")
+		delivery.Missed()
+		return
+	}
+	delivery.Done()
 }
 
 // responder writes the one answer of a call: as the whole response, or as the last event of a stream.

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -257,6 +258,8 @@ func TestCallsThatShareAnIdGetTheirOwnAnswers(t *testing.T) {
 		})
 	}
 	callers.Wait()
+	sessions[0].ready(t)
+	sessions[1].ready(t)
 	kerneltest.Eventually(t, "the sessions' accounts are at zero", func() bool {
 		return sessions[0].desk.Account().Used()+sessions[1].desk.Account().Used() == 0
 	})
@@ -392,6 +395,7 @@ func TestASlowReaderKeepsTheLeaseOfItsResult(t *testing.T) {
 	if want := sha256.Sum256(append(append([]byte(`{"jsonrpc":"2.0","id":1,"result":`), result...), '}')); sha256.Sum256(body) != want {
 		t.Errorf("the body of %d bytes is not the result of %d", len(body), len(result))
 	}
+	s.ready(t)
 	kerneltest.Eventually(t, "the result is paid back", func() bool { return s.desk.Account().Used() == 0 })
 }
 
@@ -414,6 +418,7 @@ func TestAReaderThatStopsIsCutOff(t *testing.T) {
 	if _, err := reader.Peek(1); err != nil {
 		t.Fatal(err)
 	}
+	s.ready(t)
 	kerneltest.Eventually(t, "the result is paid back", func() bool { return s.desk.Account().Used() == 0 })
 }
 
@@ -544,5 +549,40 @@ func TestProgressMakesTheAnswerAStreamWithTheClientsOwnToken(t *testing.T) {
 			t.Errorf("%s: %s %q", name, got.header.Get("Content-Type"), got.body)
 		}
 	}
+	s.ready(t)
 	kerneltest.Eventually(t, "the session's account is at zero", func() bool { return s.desk.Account().Used() == 0 })
+}
+
+// A client that goes away while its result is being written has not got it: the same call again gets it, and nothing is done twice.
+func TestAResultWhoseWritingFailedIsKeptForTheSameCall(t *testing.T) {
+	w := newWorld(t, func(c *Config) { c.WriteTimeout = time.Second })
+	result := []byte(`{"content":[],"x":"` + strings.Repeat("y", 16<<20) + `"}`)
+	var s *session
+	var calls atomic.Int64
+	s = w.session("alice", capability.Ready, func(_ *kernel.Ctx, _ capability.Call, q *kernel.Question) {
+		calls.Add(1)
+		lease, err := s.desk.Account().Acquire(int64(len(result)))
+		if err != nil {
+			t.Error(err)
+		}
+		q.Answer(capability.Result{Raw: result}, lease)
+	})
+	conn, reader := w.rawConn()
+	if _, err := conn.Write(w.post(executeBody("1", "katashiro.write", `{"n":1}`), s.token)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := reader.Peek(1); err != nil { // the answer has begun
+		t.Fatal(err)
+	}
+	_ = conn.Close()
+	kerneltest.Eventually(t, "the failed write is counted", func() bool { return w.node().Refused["client_gone"] == 1 })
+	again := w.do(request{body: executeBody("2", "katashiro.write", `{"n":1}`), header: bearer(s.token)})
+	if want := `{"jsonrpc":"2.0","id":2,"result":` + string(result) + `}`; again.body != want {
+		t.Errorf("the same call again got %d bytes: %.200s", len(again.body), again.body)
+	}
+	if n := calls.Load(); n != 1 {
+		t.Errorf("the server was called %d times", n)
+	}
+	s.ready(t)
+	kerneltest.Eventually(t, "the result is paid back", func() bool { return s.desk.Account().Used() == 0 })
 }

@@ -123,7 +123,9 @@ func (x *exchange) cancelled(params []byte) {
 		x.front.count("malformed_cancel")
 		return
 	}
-	if err := x.caller.Desk.Current().Signal(capability.CancelRequest{Token: x.caller.Token, RequestID: id.Key()}); err != nil {
+	// Behind the call that it is about, which may be waiting in the same queue; only a full one is overtaken.
+	desk, cancel := x.caller.Desk.Current(), capability.CancelRequest{Token: x.caller.Token, RequestID: id.Key()}
+	if desk.Tell(cancel) != nil && desk.Signal(cancel) != nil {
 		x.front.count("lost_cancel")
 	}
 }

@@ -145,6 +145,7 @@ func (w *world) session(name string, state capability.State, behave func(*kernel
 
 	view := &atomic.Pointer[capability.View]{}
 	desk := kerneltest.Spawn(w.t, w.root, deskSpec(name, capability.DeskConfig{Tag: "#" + name, View: view, Audit: w.audit,
+		Limits: capability.DeskLimits{ResultBytes: 24 << 20},
 		Grants: capability.NewGrants([]capability.Grant{{Name: "katashiro", Tools: []string{"*"}}})}))
 	s := &session{token: "token-of-" + name, desk: desk, server: srv}
 	sha := sha256.Sum256([]byte(s.token))
@@ -175,7 +176,7 @@ func parsedTools(t testing.TB) []mcp.Tool {
 	return tools
 }
 
-// ready makes a connecting server list its tools.
+// ready makes a server list its tools, or list them anew: what the desk keeps for those of before goes.
 func (s *session) ready(t testing.TB) {
 	s.server.tools.Store(&capability.Toolset{State: capability.Ready, List: capability.NewList(parsedTools(t), false, nil)})
 	if err := s.desk.Signal(capability.Changed{Source: s.server}); err != nil {

@@ -55,6 +55,7 @@ func deskConfig(l *config.Loaded, shared capability.DeskConfig) capability.DeskC
 	shared.Limits.Timeout = l.MCP.TunnelTimeout
 	shared.Limits.CallMax = l.MCP.CallMax
 	shared.Limits.OrphanWindow = l.MCP.OrphanWindow
+	shared.Limits.ResultBytes = int64(l.Limits.ResultBytes)
 	return shared
 }
 

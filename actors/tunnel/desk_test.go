@@ -105,9 +105,12 @@ type executed struct {
 func (l *lab) execute(who capability.Caller, name, args string) chan executed {
 	out := make(chan executed, 1)
 	go func() {
-		r, lease, err := capability.Execute(context.Background(), who, capability.Request{Name: name, Arguments: []byte(args)})
-		lease.Release()
-		e := executed{raw: string(r.Raw), err: err}
+		d, err := capability.Execute(context.Background(), who, capability.Request{Name: name, Arguments: []byte(args)})
+		e := executed{err: err}
+		if err == nil {
+			e.raw = string(d.Raw)
+			d.Done()
+		}
 		var refusal *capability.Refusal
 		if errors.As(err, &refusal) {
 			e.code = refusal.Code
