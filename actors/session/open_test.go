@@ -275,6 +275,17 @@ func TestWhatTheAgentSaysBeforeTheClientKnowsTheSessionComesAfter(t *testing.T) 
 	})
 }
 
+// … and what waits for that answer takes no credit: the agent would wait for its client, and the client for the agent.
+func TestWhatAnAgentSaysEarlyDoesNotStopIt(t *testing.T) {
+	inPod(t, nil, func(p *pod) {
+		p.agents.early, p.agents.mute = 50, true
+		p.client("", 0).open("[]")
+		if lines, _ := p.agents.last().credits.Taken(); lines != 0 {
+			t.Errorf("%d credits are taken before session/new is answered", lines)
+		}
+	})
+}
+
 func TestAClientThatLeavesBeforeTheAnswerLeavesNothing(t *testing.T) {
 	inPod(t, nil, func(p *pod) {
 		p.agents.is(func(a *agents) { a.mute = true })

@@ -3,6 +3,7 @@ package session
 import (
 	"crypto/rand"
 	"strings"
+	"sync/atomic"
 
 	"github.com/acpod/acpod/protocol/acp"
 	"github.com/acpod/acpod/protocol/jsonrpc"
@@ -13,7 +14,11 @@ import (
 type Params struct {
 	acp.SessionParams
 	Declared []acp.Declared
+	attach   uint64 // the number of the first declaration; those behind it have the next ones
 }
+
+// attachments numbers all declarations in the process, as a reader sees them: the rank of tunnels within one connection.
+var attachments atomic.Uint64
 
 // ParseNew reads the params of session/new. initial is the mcpServers array of the connection's initialize (nil =
 // none); it stands in for an empty or absent one here. An error is -32602 and says which member is wrong.
@@ -43,7 +48,8 @@ func declare(p acp.SessionParams) (*Params, *jsonrpc.Error) {
 	if err != nil {
 		return nil, jsonrpc.BadParams("%v", err)
 	}
-	out.Declared = list
+	n := uint64(len(list))
+	out.Declared, out.attach = list, attachments.Add(n)-n+1
 	return out, nil
 }
 

@@ -71,7 +71,7 @@ func TestWhatBecomesOfDeclarations(t *testing.T) {
 		name  string
 		state serverState
 	}{{"room", stateSuperseded}, {"other", stateRefused}, {"room", stateConnecting}, {"sh", stateIgnored}, {"a b", stateRefused}}
-	got := plan(p.Declared, func(name string) bool { return name == "room" })
+	got := plan(p.Declared, p.attach, func(name string) bool { return name == "room" })
 	if len(got) != len(want) {
 		t.Fatalf("%d entries, want %d", len(got), len(want))
 	}

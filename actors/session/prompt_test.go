@@ -279,6 +279,20 @@ func TestAnOpenToolCallIsNoSilence(t *testing.T) {
 	}
 }
 
+// A call that an agent never reported as done belongs to its turn: the next one's silence is silence.
+func TestAnOpenToolCallOfTheTurnBeforeIsForgotten(t *testing.T) {
+	inPod(t, nil, func(p *pod) {
+		c := p.client("", 0)
+		id := c.opened("[]")
+		c.prompt(id, "hello")
+		toolCall(p, "tool_call", "in_progress")
+		p.agents.last().end(`{"stopReason":"end_turn"}`)
+		req := c.prompt(id, "again")
+		p.after(p.s.cfg.TurnIdleTimeout)
+		c.wantError(req, jsonrpc.Internal, "idle")
+	})
+}
+
 func toolCall(p *pod, kind, status string) {
 	a := p.agents.last()
 	a.do(func(*kernel.Ctx) error {

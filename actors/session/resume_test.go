@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/acpod/acpod/actors/session/agent"
 	"github.com/acpod/acpod/protocol/acp"
 	"github.com/acpod/acpod/protocol/jsonrpc"
 	"github.com/acpod/acpod/runtime/kernel"
@@ -118,6 +119,51 @@ func TestWhatWasQueuedOnALostSocketComesAgain(t *testing.T) {
 		if said := texts(again.heard()); !slices.Equal(said[1:], []string{"queued 1", "queued 2", "kept"}) {
 			t.Errorf("%q", said)
 		}
+	})
+}
+
+// What is kept for the next client is paid by the session, and given back when it has left.
+func TestWhatIsKeptIsPaidFor(t *testing.T) {
+	inPod(t, nil, func(p *pod) {
+		c := p.client("", 0)
+		id := c.opened("[]")
+		c.prompt(id, "hello")
+		c.mu.Lock()
+		c.slow = true
+		c.mu.Unlock()
+		p.agents.last().say(strings.Repeat("x", 100<<10))
+		c.leave()
+		node, ok := p.node("test/sessions/" + acp.TreeName(id))
+		if !ok || node.Account.Used < 100<<10 {
+			t.Errorf("%v: the session pays for %d bytes", ok, node.Account.Used)
+		}
+		p.client("", 0).resume(id, "[]")
+		if node, _ = p.node("test/sessions/" + acp.TreeName(id)); node.Account.Used >= 100<<10 {
+			t.Errorf("it still pays for %d bytes", node.Account.Used)
+		}
+	})
+}
+
+// While nobody reads, the agent does not wait; for a client that came back, it does again, or a slow one would miss what it
+// was there for.
+func TestAnAgentWaitsAgainForAClientThatCameBack(t *testing.T) {
+	inPod(t, nil, func(p *pod) {
+		c := p.client("", 0)
+		id := c.opened("[]")
+		c.prompt(id, "hello")
+		c.leave()
+		again := p.client("", 0)
+		again.resume(id, "[]")
+		again.mu.Lock()
+		again.slow = true
+		again.mu.Unlock()
+		a := p.agents.last()
+		for range agent.CreditLines + 50 {
+			if _, err := a.credits.Take(canceled(), 10); err != nil {
+				return
+			}
+		}
+		t.Error("the agent's reader waits for nobody")
 	})
 }
 

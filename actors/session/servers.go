@@ -25,19 +25,20 @@ type planned struct {
 	acp.Declared
 	state  serverState // stateConnecting = a tunnel is opened
 	reason string
+	attach uint64 // number of the declaration
 }
 
 // plan judges a client's declarations. granted tells whether the operator admits a server of that name. A repeated id is
-// not there: its first entry stands for it.
-func plan(declared []acp.Declared, granted func(name string) bool) []planned {
+// not there: its first entry stands for it. attach is the number of the first declaration.
+func plan(declared []acp.Declared, attach uint64, granted func(name string) bool) []planned {
 	states := map[acp.Verdict]serverState{acp.Connect: stateConnecting, acp.Refused: stateRefused, acp.Ignored: stateIgnored, acp.Superseded: stateSuperseded}
 	out := make([]planned, 0, len(declared))
-	for _, d := range declared {
+	for i, d := range declared {
 		state, told := states[d.Verdict]
 		if !told {
 			continue
 		}
-		p := planned{Declared: d, state: state, reason: d.Reason}
+		p := planned{Declared: d, state: state, reason: d.Reason, attach: attach + uint64(i)}
 		if state == stateConnecting && !granted(d.Name) {
 			p.state, p.reason = stateRefused, "no entry of [[mcp.acp_servers]] grants this name"
 		}

@@ -17,7 +17,6 @@ type Sessions struct {
 	turns      atomic.Int64
 	agents     atomic.Int64
 	living     atomic.Int64
-	attached   atomic.Uint64 // number of the last declaration that was opened: a rank within one connection
 	newID      func() string
 	agentSpec  func(agent.Config, kernel.Ref, string) kernel.Spec // of a session's agent
 	learnAgent func(context.Context, agent.Config) (*agent.Info, error)

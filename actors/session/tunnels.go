@@ -42,7 +42,7 @@ func (x *session) declare(client Client, p *Params, same bool) {
 	if p.Servers == nil { // nothing was said of servers: what this connection carries goes on
 		return
 	}
-	plans := plan(p.Declared, x.grants().Server)
+	plans := plan(p.Declared, p.attach, x.grants().Server)
 	names := make([]string, 0, len(plans))
 	for _, one := range plans {
 		names = append(names, one.Name)
@@ -68,20 +68,18 @@ func (x *session) declare(client Client, p *Params, same bool) {
 		}
 		x.servers = append(x.servers, next)
 	}
-	for _, old := range former {
-		if kept[old] {
-			continue
+	rest := slices.DeleteFunc(former, func(old *served) bool { return kept[old] })
+	for _, one := range x.servers {
+		if one.state == stateConnecting && one.tunnel == nil {
+			rest = x.place(one, client, rest)
 		}
-		switch again := x.byID(old.ID); {
-		case again != nil:
-			x.endTunnel(old, tunnel.ErrEvicted)
-		case same && old.tunnel != nil && old.state != stateWithdrawn:
-			x.endTunnel(old, tunnel.ErrWithdrawn)
+	}
+	for _, old := range rest {
+		if same && old.tunnel != nil && old.state != stateWithdrawn {
 			old.state = stateWithdrawn
 			x.servers = append(x.servers, old)
-		default:
-			x.endTunnel(old, tunnel.ErrWithdrawn)
 		}
+		x.endTunnel(old, tunnel.ErrWithdrawn)
 	}
 	for _, one := range x.servers {
 		if one.state == stateConnecting && one.tunnel == nil {
@@ -98,19 +96,35 @@ func (x *session) grants() *capability.Grants {
 	return capability.DefaultGrants()
 }
 
-func (x *session) byID(id string) *served {
-	for _, one := range x.servers {
-		if one.ID == id && one.state == stateConnecting {
-			return one
+// place decides a newcomer's claim to its id and name against the tunnels that the session has, of any connection: it
+// yields, or takes the place of others, which are not in what is left.
+func (x *session) place(one *served, client Client, holders []*served) (left []*served) {
+	claims := make([]tunnel.Claim, len(holders))
+	for i, old := range holders {
+		claims[i] = tunnel.Claim{Name: old.Name, ID: old.ID} // of one that has ended: it ranks below all
+		if old.live() && !gone(old.client) {
+			claims[i] = old.tunnel.Claim()
 		}
 	}
-	return nil
+	claim := tunnel.Claim{Name: one.Name, ID: one.ID, Rank: tunnel.Rank{Connection: client.Rank(), Attach: one.attach}}
+	verdict := tunnel.Decide(claims, claim, gone(client))
+	if verdict.StandDown {
+		one.state, one.reason = stateSuperseded, tunnel.ErrStoodDown.Error()
+		return holders
+	}
+	for i, old := range holders {
+		if slices.Contains(verdict.Evict, i) {
+			x.endTunnel(old, tunnel.ErrEvicted)
+		} else {
+			left = append(left, old)
+		}
+	}
+	return left
 }
 
 // openTunnel opens the tunnel of one server.
 func (x *session) openTunnel(one *served, client Client) {
-	n := x.s.attached.Add(1)
-	t := tunnel.New(tunnel.Params{Declared: one.Declared, Carrier: client, Attach: n, Session: x.id, Tag: acp.SessionTag(x.id),
+	t := tunnel.New(tunnel.Params{Declared: one.Declared, Carrier: client, Attach: one.attach, Session: x.id, Tag: acp.SessionTag(x.id),
 		Desk: x.desk, Version: x.s.cfg.Version, Limits: x.s.cfg.Tunnel})
 	_ = x.desk.Signal(capability.Attach{Source: t})
 	x.tunnelled++
