@@ -93,3 +93,15 @@ func TestTheReportOfServers(t *testing.T) {
 		t.Errorf("\n got %s\nwant %s", got, want)
 	}
 }
+
+// Declarations are numbered as they are read, whatever becomes of them later and in whatever order.
+func TestDeclarationsAreNumberedAsTheyAreRead(t *testing.T) {
+	params := []byte(`{"cwd":"/","mcpServers":[{"type":"acp","id":"1","name":"room"},{"type":"acp","id":"2","name":"other"}]}`)
+	first, _ := ParseNew(params, nil)
+	second, _ := ParseNew(params, nil)
+	all := func(string) bool { return true }
+	late, early := plan(second.Declared, second.attach, all), plan(first.Declared, first.attach, all)
+	if early[0].attach == 0 || early[1].attach != early[0].attach+1 || late[0].attach <= early[1].attach {
+		t.Errorf("%d, %d, then %d", early[0].attach, early[1].attach, late[0].attach)
+	}
+}

@@ -97,7 +97,7 @@ func (x *session) grants() *capability.Grants {
 }
 
 // place decides a newcomer's claim to its id and name against the tunnels that the session has, of any connection: it
-// yields, or takes the place of others, which are not in what is left.
+// yields, or ends them. left is what the newcomer does not stand for.
 func (x *session) place(one *served, client Client, holders []*served) (left []*served) {
 	claims := make([]tunnel.Claim, len(holders))
 	for i, old := range holders {
@@ -113,9 +113,11 @@ func (x *session) place(one *served, client Client, holders []*served) (left []*
 		return holders
 	}
 	for i, old := range holders {
-		if slices.Contains(verdict.Evict, i) {
+		evicted := slices.Contains(verdict.Evict, i)
+		if evicted {
 			x.endTunnel(old, tunnel.ErrEvicted)
-		} else {
+		}
+		if !evicted || old.ID != one.ID { // what is not declared any more is reported
 			left = append(left, old)
 		}
 	}
