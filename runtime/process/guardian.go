@@ -259,6 +259,8 @@ func (g *Guardian) mind(child *os.Process) {
 		var err error
 		if child, err = g.start(); err != nil {
 			g.opts.Log.Error("the guardian of child processes does not start; a kill -9 of the pod may leave processes", "error", err)
+		} else {
+			g.opts.Log.Info("another guardian of child processes runs and was told all groups", "pid", child.Pid)
 		}
 	}
 }
