@@ -43,7 +43,7 @@ func TestTheDemoAgentDoesWhatItsTableSays(t *testing.T) {
 		"one\n\ntwo":                          "echo: one\necho: two\n",
 		"/nonsense x":                         "echo: /nonsense x\n",
 		"/search click":                       "katashiro.click\n",
-		"/call katashiro.click {\"a\": 1.50}": "clicked {\"a\": 1.50}\n",
+		"/call katashiro.click {\"a\":1.5}":   "clicked {\"a\":1.5}\n",
 		"/call katashiro.click":               "clicked {}\n",
 		"/call katashiro.click {\"fail\":1}":  "error: it is stuck\n",
 		"/call katashiro.screenshot":          "here:\n[image image/png 1234 bytes]\n",
