@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"reflect"
 	"strings"
 	"testing"
@@ -191,6 +192,22 @@ func TestLimitsOfConnections(t *testing.T) {
 	}
 }
 
+// An address is one whether the listener speaks IPv4 or both.
+func TestAnAddressIsOneHoweverItIsWritten(t *testing.T) {
+	s := newSeats(10, 1)
+	_, free, full := s.take(netip.MustParseAddr("127.0.0.1"))
+	if full != "" {
+		t.Fatal(full)
+	}
+	if _, _, full := s.take(netip.MustParseAddr("::ffff:127.0.0.1")); full != "connections_per_address" {
+		t.Errorf("the same address got in twice: %q", full)
+	}
+	free()
+	if _, _, full := s.take(netip.MustParseAddr("::ffff:127.0.0.1")); full != "" {
+		t.Errorf("the seat is not free: %q", full)
+	}
+}
+
 // TestOrderOfChecks is R12 as the contract changes it, on one connection: what is not answered is followed by what is.
 func TestOrderOfChecks(t *testing.T) {
 	p := startPod(t, Config{RequestBytes: 1000})
@@ -215,6 +232,7 @@ func TestOrderOfChecks(t *testing.T) {
 		{"a large notification", `{"jsonrpc":"2.0","method":"x","params":"` + pad + `"}`, 0, nil},
 		{"a large answer to nothing", `{"jsonrpc":"2.0","id":77,"result":"` + pad + `"}`, 0, nil},
 		{"an answer to nothing", `{"jsonrpc":"2.0","id":78,"result":1}`, 0, nil},
+		{"an answer with a number that no id of ours has", `{"jsonrpc":"2.0","id":99999999999999999999,"result":1}`, 0, nil},
 		{"an answer with the id of somebody else", `{"jsonrpc":"2.0","id":"abc","result":1}`, -32600, nil},
 		{"neither method nor result", `{"jsonrpc":"2.0","id":5}`, -32600, nil},
 		{"a notification without method", `{"jsonrpc":"2.0"}`, 0, nil},
@@ -250,7 +268,7 @@ func TestOrderOfChecks(t *testing.T) {
 	if n := p.sessions.Pending(); n != 0 {
 		t.Errorf("%d of these reached the sessions", n)
 	}
-	if n := p.conns()[0].Refused; n["request_bytes"] != 3 || n["not_json"] != 1 || n["invalid_request"] == 0 || n["late_answer"] != 2 || n["ignored"] == 0 {
+	if n := p.conns()[0].Refused; n["request_bytes"] != 3 || n["not_json"] != 1 || n["invalid_request"] == 0 || n["late_answer"] != 3 || n["ignored"] == 0 {
 		t.Errorf("the tree counts %v", n)
 	}
 }
@@ -365,7 +383,13 @@ func TestAClientsCloseIsEchoed(t *testing.T) {
 			c := p.hello()
 			c.t = t
 			c.raw(frameOf(0x88, test.payload, nil))
-			c.closed(test.code)
+			if test.code == 0 { // without a code, not with the code zero
+				if f := c.frame(); f.first != 0x88 || len(f.payload) != 0 {
+					t.Errorf("got %x %x", f.first, f.payload)
+				}
+			} else {
+				c.closed(test.code)
+			}
 			kerneltest.Eventually(t, "the end is counted", func() bool { return p.gateway.Stats().Exits[ClientClosed] == before+1 })
 		})
 	}
