@@ -129,6 +129,9 @@ func (x *session) onCancel(m Cancel) {
 	if m.Req != 0 && (x.prompt.asker == nil || x.prompt.asker.req != m.Req) {
 		return // of a request that is answered already
 	}
+	if x.turn.phase == idle { // what an agent calls between two turns ends as well, and what is called where there is no agent
+		x.endCalls(capability.EndCancel)
+	}
 	x.advance(evCancel, reply{})
 }
 
@@ -187,6 +190,7 @@ func (x *session) settle(out outcome, r reply) {
 		}
 		r.err = nil
 	case idleError:
+		r.lease.Release()
 		r = reply{err: jsonrpc.InternalError(jsonrpc.ReasonIdle, "the agent said nothing for agent.turn_idle_timeout: the turn was cancelled")}
 	case exitedError:
 		if r.err == nil {

@@ -205,13 +205,16 @@ func TestSilenceEndsATurn(t *testing.T) {
 			t.Fatal("a line of the agent did not count")
 		}
 		p.after(time.Second)
-		c.wantError(req, jsonrpc.Internal, "idle")
 		if len(a.see(&a.notes)) != 1 {
 			t.Errorf("the agent was told %q", a.see(&a.notes))
 		}
 		next := c.prompt(id, "too early")
 		c.wantError(next, jsonrpc.Busy, "busy")
+		if c.answer(req) != nil {
+			t.Fatal("the turn was answered while the agent still had it: the next prompt would find it busy")
+		}
 		a.end(`{"stopReason":"end_turn"}`)
+		c.wantError(req, jsonrpc.Internal, "idle")
 		third := c.prompt(id, "now")
 		a.end(`{"stopReason":"end_turn"}`)
 		c.want(third, `{"stopReason":"end_turn"}`)
@@ -229,7 +232,7 @@ func TestALineThatSaysNothingIsNoSilence(t *testing.T) {
 		if c.answer(req) != nil {
 			t.Fatal("a line of the agent did not count")
 		}
-		p.after(idle)
+		p.after(idle + p.s.cfg.CancelTimeout)
 		c.wantError(req, jsonrpc.Internal, "idle")
 	})
 }
@@ -265,14 +268,14 @@ func TestAnOpenToolCallIsNoSilence(t *testing.T) {
 					t.Fatal("the end of a call does not count")
 				}
 				p.after(time.Second)
+				p.agents.last().end(`{"stopReason":"cancelled"}`)
 				cl.wantError(req, jsonrpc.Internal, "idle")
 				if !c.bounded {
 					return
 				}
-				p.agents.last().end(`{"stopReason":"cancelled"}`)
 				req = cl.prompt(id, "again")
 				c.begin(p, id, cl)
-				p.after(p.s.cfg.CallMax + 2*idle)
+				p.after(p.s.cfg.CallMax + 2*idle + p.s.cfg.CancelTimeout)
 				cl.wantError(req, jsonrpc.Internal, "idle")
 			})
 		})
@@ -288,7 +291,7 @@ func TestAnOpenToolCallOfTheTurnBeforeIsForgotten(t *testing.T) {
 		toolCall(p, "tool_call", "in_progress")
 		p.agents.last().end(`{"stopReason":"end_turn"}`)
 		req := c.prompt(id, "again")
-		p.after(p.s.cfg.TurnIdleTimeout)
+		p.after(p.s.cfg.TurnIdleTimeout + p.s.cfg.CancelTimeout)
 		c.wantError(req, jsonrpc.Internal, "idle")
 	})
 }

@@ -5,8 +5,8 @@ package session
 //	idle → waiting (its agent is being started) → running → idle
 //	               ╲ cancel: idle                 ╲ cancel, silence: ending → idle
 type turn struct {
-	phase phase
-	told  bool // in ending: the turn has its outcome already, what the agent says of it is dropped
+	phase  phase
+	silent bool // in ending: the agent's silence is why, no cancel of the client
 }
 
 type phase uint8
@@ -78,17 +78,19 @@ func (t turn) step(e event) (turn, outcome, todo) {
 			return turn{}, cancelled, disarmed
 		case running:
 			return turn{phase: ending}, unsettled, tellAgent
+		case ending: // it has been told; from now on the client's word is the reason
+			return turn{phase: ending}, unsettled, 0
 		}
-	case evSilent:
+	case evSilent: // the client hears of it when the agent is free for the next prompt
 		if t.phase == running {
-			return turn{phase: ending, told: true}, idleError, tellAgent
+			return turn{phase: ending, silent: true}, unsettled, tellAgent
 		}
 	case evAnswer:
 		switch t.phase {
 		case running:
 			return turn{}, asItCame, disarmed
 		case ending:
-			return turn{}, t.unlessTold(cancelled), disarmed
+			return turn{}, t.why(), disarmed
 		}
 	case evNoAgent:
 		if t.phase == waiting {
@@ -99,23 +101,24 @@ func (t turn) step(e event) (turn, outcome, todo) {
 		case waiting, running:
 			return turn{}, exitedError, disarmed
 		case ending:
-			return turn{}, t.unlessTold(cancelled), disarmed
+			return turn{}, t.why(), disarmed
 		}
 	case evOverdue:
 		if t.phase == ending {
-			return turn{}, t.unlessTold(cancelled), stopAgent | disarmed
+			return turn{}, t.why(), stopAgent | disarmed
 		}
 	case evEnd:
 		if t.phase != idle {
-			return turn{}, t.unlessTold(cancelled), disarmed
+			return turn{}, t.why(), disarmed
 		}
 	}
 	return t, unsettled, 0
 }
 
-func (t turn) unlessTold(o outcome) outcome {
-	if t.told {
-		return unsettled
+// why is the outcome of a turn that was ended for a reason of its own, whatever the agent makes of it.
+func (t turn) why() outcome {
+	if t.silent {
+		return idleError
 	}
-	return o
+	return cancelled
 }

@@ -6,7 +6,7 @@ import (
 )
 
 func TestEveryStepOfATurn(t *testing.T) {
-	told := turn{phase: ending, told: true}
+	silent := turn{phase: ending, silent: true}
 	for name, c := range map[string]struct {
 		from turn
 		e    event
@@ -25,15 +25,16 @@ func TestEveryStepOfATurn(t *testing.T) {
 		"a second cancel does nothing":                        {turn{phase: ending}, evCancel, turn{phase: ending}, unsettled, 0},
 		"an answer passes as it came":                         {turn{phase: running}, evAnswer, turn{}, asItCame, disarmed},
 		"an answer after a cancel is cancelled":               {turn{phase: ending}, evAnswer, turn{}, cancelled, disarmed},
-		"an answer after the idle error is dropped":           {told, evAnswer, turn{}, unsettled, disarmed},
-		"silence ends a turn with an error":                   {turn{phase: running}, evSilent, told, idleError, tellAgent},
+		"an answer after silence is the idle error":           {silent, evAnswer, turn{}, idleError, disarmed},
+		"silence ends a turn as a cancel does":                {turn{phase: running}, evSilent, silent, unsettled, tellAgent},
+		"a cancel after silence is a cancel":                  {silent, evCancel, turn{phase: ending}, unsettled, 0},
 		"silence after a cancel changes nothing":              {turn{phase: ending}, evSilent, turn{phase: ending}, unsettled, 0},
 		"an agent that cannot start":                          {turn{phase: waiting}, evNoAgent, turn{}, noAgentError, disarmed},
 		"an agent that exits":                                 {turn{phase: running}, evExited, turn{}, exitedError, disarmed},
 		"an agent that exits after a cancel is cancelled":     {turn{phase: ending}, evExited, turn{}, cancelled, disarmed},
-		"an agent that exits after the idle error":            {told, evExited, turn{}, unsettled, disarmed},
+		"an agent that exits after silence":                   {silent, evExited, turn{}, idleError, disarmed},
 		"an agent that does not end its turn is stopped":      {turn{phase: ending}, evOverdue, turn{}, cancelled, stopAgent | disarmed},
-		"… and also after the idle error":                     {told, evOverdue, turn{}, unsettled, stopAgent | disarmed},
+		"… and also after silence":                            {silent, evOverdue, turn{}, idleError, stopAgent | disarmed},
 		"a late timer finds nothing":                          {turn{phase: running}, evOverdue, turn{phase: running}, unsettled, 0},
 		"the session's end cancels":                           {turn{phase: running}, evEnd, turn{}, cancelled, disarmed},
 		"the session's end without a turn":                    {turn{}, evEnd, turn{}, unsettled, 0},
