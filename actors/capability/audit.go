@@ -26,7 +26,7 @@ type Entry struct {
 	Provider string // "-" when no provider is meant
 	Server   string // declared name, empty when none is meant
 	Tool     string // as published; for an unknown capability the name asked for, cut to 128 bytes
-	Session  string // the tag of R40, "-" for an anonymous caller
+	Session  string // acp.SessionTag, "-" for an anonymous caller
 	ArgsSHA  [32]byte
 	Outcome  string        // exit and refused only
 	IsError  bool          // exit and refused only

@@ -11,7 +11,7 @@ import (
 type Caller struct {
 	Desk    kernel.Ref            // of the session; the facade's own for anonymous callers
 	View    *atomic.Pointer[View] // what that desk has published last
-	Tag     string                // of R40, "-" for anonymous callers
+	Tag     string                // acp.SessionTag of the session, "-" for anonymous callers
 	Account *kernel.Account       // pays for what is kept for this caller
 	Token   [32]byte              // SHA-256 of the token, zero for anonymous callers
 	Audit   Audit

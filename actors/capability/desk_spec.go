@@ -13,7 +13,7 @@ const DeskKind = "desk"
 
 // DeskConfig is what a desk is made of.
 type DeskConfig struct {
-	Tag    string                // of R40 for logs and audit, "-" for anonymous callers
+	Tag    string                // acp.SessionTag, for logs and audit, "-" for anonymous callers
 	View   *atomic.Pointer[View] // where the desk publishes; whoever spawns it shares it with callers
 	Grants *Grants               // nil = DefaultGrants
 	Audit  Audit                 // nil = none

@@ -8,7 +8,7 @@ import (
 // KeyRecord is the start of a call with an idempotency key. A key belongs to
 // one session and capability.
 type KeyRecord struct {
-	Session string // tag of R40, "-" for anonymous callers
+	Session string // acp.SessionTag, "-" for anonymous callers
 	Server  string
 	Tool    string
 	Key     string

@@ -152,7 +152,7 @@ func (a *conn) down(ref kernel.Ref) {
 	}
 }
 
-// Stop implements kernel.Stopper: the last words of a connection, in the order of R59. First nobody waits any more, then
+// Stop implements kernel.Stopper: the last words of a connection, in an order that matters. First nobody waits any more, then
 // nothing new is taken, then the sessions learn of it, and the socket is closed last.
 func (a *conn) Stop(c *kernel.Ctx, cause error) {
 	if a.client == nil {

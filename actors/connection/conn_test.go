@@ -208,7 +208,7 @@ func TestAnAddressIsOneHoweverItIsWritten(t *testing.T) {
 	}
 }
 
-// TestOrderOfChecks is R12 as the contract changes it, on one connection: what is not answered is followed by what is.
+// TestOrderOfChecks goes through the checks of a frame in their order, on one connection: what is not answered is followed by what is.
 func TestOrderOfChecks(t *testing.T) {
 	p := startPod(t, Config{RequestBytes: 1000})
 	c := p.hello()

@@ -29,7 +29,7 @@ func (f *inbound) give(to kernel.Ref) (*kernel.Lease, error) {
 	return lease, nil
 }
 
-// dispatch judges one frame in the order of R12, most of which is jsonrpc.ScanLimit's, and sends it on its way.
+// dispatch judges one frame; the order of the checks is jsonrpc.ScanLimit's, and sends it on its way.
 func (a *conn) dispatch(c *kernel.Ctx, raw *inFrame) {
 	f := &inbound{lease: raw.bytes}
 	defer func() { f.lease.Release() }()
@@ -104,7 +104,7 @@ func (a *conn) server(method string) func(*kernel.Ctx, *inbound) {
 	return nil
 }
 
-// newSession checks in R20's order; what is left is the supervisor's.
+// newSession checks initialized, schema, sessions, servers, in this order; what is left is the supervisor's.
 func (a *conn) newSession(c *kernel.Ctx, f *inbound) {
 	p, bad := session.ParseNew(f.Params, a.client.hello.Load().servers)
 	if bad == nil {
@@ -122,7 +122,7 @@ func (a *conn) newSession(c *kernel.Ctx, f *inbound) {
 	})
 }
 
-// resumeSession checks in R25's order.
+// resumeSession checks initialized, schema, servers, the shape of the id, sessions, in this order.
 func (a *conn) resumeSession(c *kernel.Ctx, f *inbound) {
 	p, bad := session.ParseResume(f.Params)
 	if bad == nil {
@@ -157,7 +157,7 @@ func capped(scope string, used, limit int) *jsonrpc.Error {
 	return jsonrpc.Overloaded(jsonrpc.OverloadData{Scope: scope, Limit: int64(limit), Used: int64(used), Size: 1})
 }
 
-// prompted checks in R31's order; busy and the content are the session's to check.
+// prompted checks initialized, prompts in flight, the id, and whether it is ours, in this order; busy and the content are the session's to check.
 func (a *conn) prompted(c *kernel.Ctx, f *inbound) {
 	prompts, _ := a.client.book.inFlight()
 	bad := capped("prompts_per_connection", prompts, a.cfg.PromptsPerConnection)

@@ -30,7 +30,7 @@ func ParseNew(params, initial []byte) (*Params, *jsonrpc.Error) {
 	return declare(p)
 }
 
-// ParseResume reads the params of session/resume. Whether the id is canonical ([ValidID]) is checked later (R25).
+// ParseResume reads the params of session/resume. Whether the id is canonical ([ValidID]) is checked later, after the declarations.
 func ParseResume(params []byte) (*Params, *jsonrpc.Error) {
 	p, bad := acp.ParseResume(params)
 	if bad != nil {

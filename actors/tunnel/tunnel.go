@@ -51,7 +51,7 @@ type Params struct {
 	Carrier  Carrier
 	Attach   uint64     // number of the declaration, stamped in the reader
 	Session  string     // the session's id: part of the stream's name, never logged
-	Tag      string     // of R40
+	Tag      string     // acp.SessionTag of the session
 	Desk     kernel.Ref // is told capability.Changed
 	Version  string     // of acpod, for clientInfo
 	Limits   Limits
