@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// stopPatience bounds the stop after the drain. Each actor has its own grace; this is for what none of them foresaw.
+// stopPatience bounds the stop after the drain, beside what agents are given to end. Each actor has its own grace; this is for what
+// none of them foresaw.
 const stopPatience = 2 * time.Minute
 
 // drain lets turns end, then stops everything. A second signal ends it at once.
@@ -54,7 +55,7 @@ func (l *life) end(timeout time.Duration, abandoned int64) error {
 
 // stop ends all actors in order and then the guardian. An error says what still lives.
 func (l *life) stop(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, stopPatience)
+	ctx, cancel := context.WithTimeout(ctx, stopPatience+2*l.opts.Config.Agent.StopGrace)
 	defer cancel()
 	var failed error
 	if report := l.kernel.Shutdown(ctx); !report.Empty() {

@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"sync/atomic"
+	"time"
 
 	"github.com/acpod/acpod/actors/session/agent"
 	"github.com/acpod/acpod/runtime/kernel"
@@ -39,7 +40,8 @@ func (s *Sessions) Learned() *Learned { return s.learned }
 // crash without taking the others with them, each with its own backoff.
 func (s *Sessions) Spec() kernel.Spec {
 	return kernel.Spec{Name: "sessions", Kind: "sessions", Restart: kernel.Permanent, Intensity: supervision,
-		New: func() kernel.Behavior { return newSupervisor(s) }}
+		Grace: s.cfg.Agent.LongestStop() + 2*time.Second, // an agent that is being learned is ended in a goroutine of the supervisor
+		New:   func() kernel.Behavior { return newSupervisor(s) }}
 }
 
 // Drain refuses new prompts and sessions with -32000 `draining` from now on, for good, and waits until no turn runs or

@@ -96,6 +96,9 @@ func TestASignalAtAnyMomentEndsThePodWithZero(t *testing.T) {
 			p.await("the agent", func() bool { _, ok := p.tree().find("/agent"); return ok })
 		}},
 		"while the agent is learned, which hangs": {scripted(t, quick, "is silent", ""), func(*testing.T, *pod) {}},
+		"while an agent that heeds nothing is learned": {with(quick, "agent.stop_grace", `"3s"`, "agent.command", `["/bin/sh", "-c", "trap '' TERM; while :; do sleep 1; done"]`), func(_ *testing.T, p *pod) {
+			p.await("the agent", func() bool { return len(p.processes()) > 1 })
+		}},
 		"with a server that is connecting": {quick, func(t *testing.T, p *pod) {
 			e := dial(t, p)
 			server := newServer("katashiro", genA, "katashiro.click")

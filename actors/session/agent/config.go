@@ -36,6 +36,9 @@ type Config struct {
 	Log      *slog.Logger      // stderr lines, and what was skipped; nil = the actor's own logger
 }
 
+// LongestStop is how long the end of one agent takes at most, when it heeds nothing but KILL.
+func (c Config) LongestStop() time.Duration { return c.withDefaults().process(0).Longest() }
+
 // process is the child's side of it; stdin bounds what may wait for it, in bytes, 0 = the default.
 func (c Config) process(stdin int64) process.Spec {
 	return process.Spec{
