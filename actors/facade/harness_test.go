@@ -74,11 +74,18 @@ func (a *auditTrail) all() []capability.Entry {
 
 func newWorld(t testing.TB, change func(*Config)) *world {
 	t.Helper()
-	w := &world{t: t, tokens: &tokenTable{}, audit: &auditTrail{}}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
+	return newWorldOn(t, listener, nil, change)
+}
+
+// newWorldOn is newWorld on a listener and a way to dial it of the test's own.
+func newWorldOn(t testing.TB, listener net.Listener, dial func(context.Context, string, string) (net.Conn, error), change func(*Config)) *world {
+	t.Helper()
+	w := &world{t: t, tokens: &tokenTable{}, audit: &auditTrail{}}
+	var err error
 	if w.socket, err = door.NewSocket(listener); err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +97,7 @@ func newWorld(t testing.TB, change func(*Config)) *world {
 	w.k = kerneltest.Start(t, kernel.Options{})
 	w.root, _ = kerneltest.Root(t, w.k)
 	w.ref = kerneltest.Spawn(t, w.root, Spec(cfg))
-	transport := &http.Transport{MaxIdleConnsPerHost: 64}
+	transport := &http.Transport{MaxIdleConnsPerHost: 64, DialContext: dial}
 	w.client = &http.Client{Transport: transport, Timeout: time.Minute}
 	t.Cleanup(transport.CloseIdleConnections)
 	w.baseURL = "http://" + w.socket.Addr().String()
