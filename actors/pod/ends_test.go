@@ -29,6 +29,9 @@ func prepared(t *testing.T) (*life, *lockedBuffer, chan os.Signal) {
 		t.Fatal(err)
 	}
 	home, log, signals := t.TempDir(), &lockedBuffer{}, make(chan os.Signal, 2)
+	if err := os.WriteFile(filepath.Join(home, "ready.json"), []byte(`{"public":"of a killed pod"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	l, err := prepare(Options{
 		Config: loaded, Log: slog.New(slog.NewTextHandler(log, nil)), ReadyFile: filepath.Join(home, "ready.json"), Version: "v1",
 		Executable: executable, Environ: []string{"HOME=" + home, "PATH=" + os.Getenv("PATH")}, Signals: signals,
@@ -71,6 +74,9 @@ func TestPodWithAChildThatCannotLiveEndsWithAnErrorAndALastSnapshot(t *testing.T
 
 func TestASignalBeforeThePodIsReadyStopsItWithoutAWordOfListening(t *testing.T) {
 	l, log, signals := prepared(t)
+	if _, err := os.Stat(l.opts.ReadyFile); !os.IsNotExist(err) {
+		t.Errorf("a killed pod's ready file outlives the start: %v", err)
+	}
 	signals <- syscall.SIGTERM
 	ended := make(chan error, 1)
 	go func() { ended <- l.run() }()
