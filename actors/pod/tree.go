@@ -47,8 +47,10 @@ func ShowTree(ctx context.Context, o TreeOptions) error {
 	}
 	for {
 		text, err := fetchTree(ctx, target, key)
-		if ctx.Err() != nil {
+		select {
+		case <-ctx.Done():
 			return nil // the watcher has seen enough
+		default:
 		}
 		if err != nil {
 			return err
