@@ -195,7 +195,7 @@ func (w *wire) judge(n int64) *Exit {
 		if opcode > 10 {
 			return unsound("a reserved opcode")
 		}
-		if !final || n > 125 {
+		if !final || second&0x7f > 125 { // by how the length is spelled: 126 and 127 announce a longer form
 			return unsound("a control frame that is long or in fragments")
 		}
 		return nil // at most 125 bytes: the connection's own reserve has room for one

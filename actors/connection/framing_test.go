@@ -436,7 +436,7 @@ func model(b []byte, limit uint64) (messages, pings []string, reason Reason) {
 		}
 		at += size
 		op, fin := first&15, first&0x80 != 0
-		if n>>63 == 1 || first&0x70 != 0 || !masked || op > 10 || op > 2 && op < 8 || op >= 8 && (!fin || n > 125) ||
+		if n>>63 == 1 || first&0x70 != 0 || !masked || op > 10 || op > 2 && op < 8 || op >= 8 && (!fin || size > 0) ||
 			op < 8 && (op == 0) != (open != nil) {
 			return messages, pings, ProtocolError
 		}
@@ -455,6 +455,15 @@ func model(b []byte, limit uint64) (messages, pings []string, reason Reason) {
 		b = b[at+int(n):]
 		switch op {
 		case 8:
+			if n == 1 {
+				return messages, pings, ProtocolError
+			}
+			if n > 1 { // RFC 6455, 7.4: 1000 to 1014 without the three that are never sent, 3000 to 4999 for libraries and users
+				switch c := int(payload[0])<<8 | int(payload[1]); {
+				case c == 1004, c == 1005, c == 1006, c < 1000, c > 1014 && c < 3000, c > 4999:
+					return messages, pings, ProtocolError
+				}
+			}
 			return messages, pings, ClientClosed
 		case 9:
 			pings = append(pings, string(payload))
@@ -479,6 +488,10 @@ func FuzzWire(f *testing.F) {
 	f.Add(headerOnly(^uint64(0)), uint64(4))
 	f.Add(headerOnly(5000), uint64(5))
 	f.Add(append(frameOf(0x88, []byte{3, 232, 'b', 'y', 'e'}, nil), textFrame("x")...), uint64(6))
+	f.Add(frameOf(0x88, []byte{3}, nil), uint64(9))
+	f.Add([]byte("\x89\xff\x00\x00\x00\x00\x00\x00\x0000000"), uint64(3)) // a short ping whose length is spelled for a long one
+	f.Add(frameOf(0x88, []byte{3, 247}, nil), uint64(10))
+	f.Add(frameOf(0x88, nil, nil), uint64(11))
 	f.Add(textFrame(string(make([]byte, 300)))[:100], uint64(7))
 	f.Add(append(frameOf(0x02, make([]byte, 3000), nil), frameOf(0x80, make([]byte, 2000), nil)...), uint64(8))
 	f.Fuzz(func(t *testing.T, in []byte, seed uint64) {
