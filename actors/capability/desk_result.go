@@ -19,6 +19,7 @@ func (d *desk) answered(c *kernel.Ctx, a kernel.Answer) {
 	k.ticket = kernel.Ticket{}
 	result, ok := a.Msg.(Result)
 	var fault *jsonrpc.Error
+	var unsent *NotSent
 	switch {
 	case a.Err == nil && ok && int64(len(result.Raw)) > d.limits.ResultBytes:
 		a.Lease.Release()
@@ -33,7 +34,7 @@ func (d *desk) answered(c *kernel.Ctx, a kernel.Answer) {
 			return
 		}
 		d.deliver(c, k, result, a.Lease, OutcomeOK, is)
-	case errors.As(a.Err, &fault):
+	case errors.As(a.Err, &fault) && !errors.As(a.Err, &unsent):
 		a.Lease.Release()
 		d.deliver(c, k, Result{Raw: errorResult(fault)}, nil, OutcomeError, true)
 	default:

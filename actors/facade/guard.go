@@ -59,6 +59,10 @@ func (f *front) guard(w http.ResponseWriter, r *http.Request) {
 		f.refuse(w, http.StatusUnsupportedMediaType, "content_type", "unsupported media type: send application/json")
 		return
 	}
+	if coding := strings.Join(r.Header["Content-Encoding"], ","); coding != "" && !strings.EqualFold(coding, "identity") {
+		f.refuse(w, http.StatusUnsupportedMediaType, "content_encoding", "unsupported content encoding: send the JSON as it is")
+		return
+	}
 	version, bad := headerVersion(r.Header)
 	if bad != nil {
 		f.fail(w, jsonrpc.NullID(), bad)

@@ -2,6 +2,7 @@ package pod
 
 import (
 	"path/filepath"
+	"time"
 
 	"github.com/acpod/acpod/actors/capability"
 	"github.com/acpod/acpod/actors/connection"
@@ -54,7 +55,7 @@ func deskConfig(l *config.Loaded, shared capability.DeskConfig) capability.DeskC
 	shared.Grants = capability.NewGrants(grants)
 	shared.Limits.Timeout = l.MCP.TunnelTimeout
 	shared.Limits.CallMax = l.MCP.CallMax
-	shared.Limits.OrphanWindow = l.MCP.OrphanWindow
+	shared.Limits.OrphanWindow = max(l.MCP.OrphanWindow, time.Nanosecond) // to a desk, 0 is its default
 	shared.Limits.ResultBytes = int64(l.Limits.ResultBytes)
 	return shared
 }

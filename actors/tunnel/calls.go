@@ -118,11 +118,13 @@ func (a *actor) result(c *kernel.Ctx, m kernel.Answer) {
 func (a *actor) fault(outer, err error) error {
 	var fault *jsonrpc.Error
 	if errors.As(outer, &fault) && acp.BindingFailure(a.codec, fault) {
-		switch fault.Code { // both say that no server has seen the call
+		switch fault.Code { // the first two say that no server has seen the call
 		case acp.CodeServerLimit:
 			return &capability.NotSent{Cause: &kernel.Overloaded{Scope: "calls of this server", RetryAfter: time.Second}}
 		case acp.CodeServerUnavailable:
-			return &capability.NotSent{Cause: fmt.Errorf("%w: %w", capability.ErrDetached, fault)}
+			return &capability.NotSent{Cause: fmt.Errorf("%w: error %d", capability.ErrDetached, fault.Code)}
+		case acp.CodeServerFailed: // that of its server, which may have begun
+			return fmt.Errorf("%w: error %d", capability.ErrDetached, fault.Code)
 		}
 	}
 	if errors.Is(err, ErrGone) {

@@ -140,7 +140,7 @@ func TestWhatAClosedRequestDoesDependsOnTheTool(t *testing.T) {
 
 // lastCallID is the outer id of the newest tools/call that the pod sent.
 func (e *extension) lastCallID() string {
-	frames := e.received("mcp/message")
+	frames := append(e.received("mcp/message"), e.received("_mcp/message")...)
 	for i := len(frames) - 1; i >= 0; i-- {
 		if strings.Contains(frames[i].raw, `"tools/call"`) {
 			return string(frames[i].ID)

@@ -46,6 +46,7 @@ type extension struct {
 	gone    bool
 
 	servers map[string]*mcpServer // by declared id
+	stamps  map[string]time.Time
 	other   func(f frame) (result any, failure *rpcError, answer bool)
 }
 
