@@ -55,6 +55,16 @@ func newClient(self kernel.Ref, s *seat, cfg *Config, stats *counters) *client {
 // depart marks the end: nothing is sent any more.
 func (cl *client) depart() { cl.goneOnce.Do(func() { close(cl.gone) }) }
 
+// departed tells the end from the moment on that Gone does; the ledger is closed a little later, by the actor.
+func (cl *client) departed() bool {
+	select {
+	case <-cl.gone:
+		return true
+	default:
+		return false
+	}
+}
+
 func (cl *client) Ref() kernel.Ref       { return cl.self }
 func (cl *client) Rank() uint64          { return cl.rank }
 func (cl *client) Key() string           { return cl.key }
@@ -104,9 +114,7 @@ func (cl *client) Respond(name string, req uint64, result []byte, lease *kernel.
 	r := cl.book.settle(req)
 	if r == nil {
 		lease.Release()
-		select {
-		case <-cl.gone:
-		default:
+		if !cl.departed() {
 			cl.self.CountRefusal("answered_twice")
 		}
 		return
@@ -259,6 +267,9 @@ func (cl *client) Request(c *kernel.Ctx, out tunnel.Out) (kernel.Ticket, error) 
 
 // enter pays for an ask's place and enters it.
 func (cl *client) enter(a *ask) error {
+	if cl.departed() {
+		return tunnel.ErrGone
+	}
 	lease, err := cl.account.Acquire(askBytes)
 	if err != nil {
 		return isGone(err)
@@ -350,7 +361,12 @@ func (cl *client) dismiss(f *tunnel.Farewell) {
 }
 
 // Bind implements tunnel.Carrier.
-func (cl *client) Bind(id string, to kernel.Ref) error { return cl.book.bind(id, to) }
+func (cl *client) Bind(id string, to kernel.Ref) error {
+	if cl.departed() {
+		return tunnel.ErrGone
+	}
+	return cl.book.bind(id, to)
+}
 
 // Unbind implements tunnel.Carrier.
 func (cl *client) Unbind(id string) { cl.book.unbind(id) }
