@@ -88,6 +88,9 @@ func isGone(err error) error {
 
 // Offer implements session.Client.
 func (cl *client) Offer(name string, frame []byte, lease *kernel.Lease, done func(bool)) error {
+	if cl.departed() {
+		return tunnel.ErrGone
+	}
 	payer := lease.Account()
 	if lease == nil {
 		var err error
@@ -294,6 +297,9 @@ func (cl *client) frame(a *ask, method string, params []byte) (*outFrame, error)
 
 // Notify implements tunnel.Carrier.
 func (cl *client) Notify(name, method string, params []byte) error {
+	if cl.departed() {
+		return tunnel.ErrGone
+	}
 	frame := jsonrpc.AppendNotification(make([]byte, 0, len(method)+len(params)+48), method, params)
 	lease, err := cl.account.Acquire(int64(len(frame)))
 	if err != nil {

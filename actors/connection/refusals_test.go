@@ -93,6 +93,14 @@ func TestEachRefusalIsCountedOnceUnderItsName(t *testing.T) {
 	}
 	s.request(t, tunnel.Out{Stream: "t", Method: "mcp/message"})
 	c.message()
+	kerneltest.Eventually(t, "the session is quiet", func() bool {
+		for _, n := range p.kernel.Tree().Children {
+			if n.Name == "sess-1" {
+				return n.Queue.N == 0 && n.Doing == nil
+			}
+		}
+		return false
+	})
 	account := s.ref.Account() // is full: a prompt is answered, a notification of a tunnel is dropped
 	hold, err := account.Acquire(account.Limit() - account.Used())
 	must(t, err)
