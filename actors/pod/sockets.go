@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"os"
 	"syscall"
 
@@ -65,8 +66,17 @@ func facadeListen(c *config.Config) string {
 	return c.MCP.Listen
 }
 
+// network is IPv4 alone for an IPv4 address: "0.0.0.0" must not open the IPv6 side as well, which "tcp" would.
+func network(listen string) string {
+	host, _, err := net.SplitHostPort(listen)
+	if address, bad := netip.ParseAddr(host); err == nil && bad == nil && address.Is4() {
+		return "tcp4"
+	}
+	return "tcp"
+}
+
 func openSocket(listen string) (*door.Socket, error) {
-	l, err := net.Listen("tcp", listen)
+	l, err := net.Listen(network(listen), listen)
 	if err != nil {
 		var op *net.OpError
 		if errors.As(err, &op) {

@@ -88,10 +88,11 @@ func (w *wirePeer) tryFrame() (first byte, payload []byte, err error) {
 		return 0, nil, errors.New("a server's frame is masked")
 	}
 	n := uint64(header[1] & 0x7f)
-	if n == 126 {
+	switch n {
+	case 126:
 		_, err = readFull(w.conn, header[2:4])
 		n = uint64(binary.BigEndian.Uint16(header[2:4]))
-	} else if n == 127 {
+	case 127:
 		_, err = readFull(w.conn, header[2:10])
 		n = binary.BigEndian.Uint64(header[2:10])
 	}
