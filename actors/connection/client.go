@@ -129,6 +129,9 @@ func (cl *client) Respond(name string, req uint64, result []byte, lease *kernel.
 // request, a large one by its own lease; one that finds no room becomes the refusal of what was full.
 func (cl *client) conclude(name string, r *openRequest, result []byte, lease *kernel.Lease, e *jsonrpc.Error) {
 	f := &outFrame{stream: name, answer: true}
+	if r.class == prompt {
+		f.prompted = r.id
+	}
 	if e == nil {
 		f.parts = [3][]byte{appendResultHead(nil, r.id), orNull(result), closingBrace}
 	} else {
@@ -386,7 +389,11 @@ func (cl *client) Granted(id string, to kernel.Ref) {
 // Lost implements session.Client.
 func (cl *client) Lost(id string, why error) {
 	cl.book.lose(id)
-	for _, ask := range cl.out.evict(id) {
+	take := cl.out.recall // a session that has ended has said what it said
+	if errors.Is(why, tunnel.ErrTakenOver) {
+		take = cl.out.evict // what was not said is its new owner's
+	}
+	for _, ask := range take(id) {
 		if a := cl.book.takeAsk(ask); a != nil {
 			if cl.self.Signal(lostAnswer{a, tunnel.ErrGone}) != nil {
 				cl.self.CountRefusal("lost_answer")

@@ -182,8 +182,8 @@ func TestLostTakesOutWhatIsQueued(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	s.client.Respond(s.id, m.Req, nil, nil, jsonrpc.SupersededError())
-	s.client.Lost(s.id, errors.New("taken over"))
+	s.client.Respond(s.id, m.Req, []byte(`{"stopReason":"end_turn"}`), nil, nil) // it must not be told without the update
+	s.client.Lost(s.id, tunnel.ErrTakenOver)
 	select {
 	case written := <-fate:
 		if written {
@@ -208,6 +208,27 @@ func TestLostTakesOutWhatIsQueued(t *testing.T) {
 	c.send(`{"jsonrpc":"2.0","id":6,"method":"session/prompt","params":{"sessionId":"` + s.id + `","prompt":[]}}`)
 	if r := c.refusedWith(6.0, -32602); strings.Contains(r.Error.Message, "sess_") || !strings.Contains(r.Error.Message, "#") {
 		t.Errorf("the message is %q", r.Error.Message)
+	}
+}
+
+// A session that ends has said what it said: its last words and the answer after them are still written.
+func TestASessionThatEndsKeepsItsLastWords(t *testing.T) {
+	p := startPod(t, Config{})
+	c := p.hello()
+	s := p.open(c, 1)
+	m := p.prompt(c, s, 5, "hi")
+	block(t, s, c)
+	must(t, s.client.Offer(s.id, []byte(`{"update":1}`), nil, nil))
+	s.client.Respond(s.id, m.Req, []byte(`{"stopReason":"cancelled"}`), nil, nil)
+	s.client.Lost(s.id, kernel.ErrDone)
+	var got []string
+	for len(got) < 2 {
+		if text := c.message(); !strings.HasPrefix(text, "\x00") { // the filler
+			got = append(got, text)
+		}
+	}
+	if got[0] != `{"update":1}` || !strings.Contains(got[1], `"cancelled"`) {
+		t.Errorf("got %q", got)
 	}
 }
 

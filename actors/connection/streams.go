@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/acpod/acpod/actors/tunnel"
+	"github.com/acpod/acpod/protocol/jsonrpc"
 	"github.com/acpod/acpod/runtime/kernel"
 )
 
@@ -28,6 +29,8 @@ type outFrame struct {
 	done   func(written bool)
 	ask    uint64 // the id, when it is a request of ours: it can be taken out of the queue
 	answer bool   // an answer to the client: its place is reserved, it is never refused and never taken out
+	// prompted is the id of the prompt that this answers, else absent: such an answer tells that all of its turn was said.
+	prompted jsonrpc.ID
 }
 
 func (f *outFrame) size() int64 {
@@ -125,9 +128,36 @@ func (o *outbox) takeOut(name string, ask uint64) bool {
 	return len(taken) > 0
 }
 
-// evict removes all of a stream but answers, and returns the requests of ours among it.
+// evict removes all of a stream but answers, and returns the requests of ours among it. The answer of a prompt whose turn
+// loses words by that would claim that they were said: it becomes the superseded error.
 func (o *outbox) evict(name string) (asks []uint64) {
-	for _, f := range o.remove(name, func(f *outFrame) bool { return !f.answer }) {
+	lost, short := false, []*outFrame(nil)
+	taken := o.remove(name, func(f *outFrame) bool {
+		if !f.answer {
+			lost = true
+			return true
+		}
+		if lost && !f.prompted.IsZero() {
+			short = append(short, f)
+			o.bytes -= f.size()
+			f.parts = [3][]byte{jsonrpc.AppendError(nil, f.prompted, jsonrpc.SupersededError())}
+			o.bytes += f.size()
+		}
+		return false
+	})
+	for _, f := range short {
+		f.lease.Shrink(f.size())
+	}
+	return endAll(taken)
+}
+
+// recall removes the requests of ours from a stream and returns them; what else is queued is still written.
+func (o *outbox) recall(name string) (asks []uint64) {
+	return endAll(o.remove(name, func(f *outFrame) bool { return f.ask != 0 }))
+}
+
+func endAll(taken []*outFrame) (asks []uint64) {
+	for _, f := range taken {
 		if f.ask != 0 {
 			asks = append(asks, f.ask)
 		}

@@ -40,7 +40,9 @@ type Client interface {
 	// Granted tells the connection that it owns the session from now on and where its requests go. It is called
 	// before the response that tells the client so.
 	Granted(session string, ref kernel.Ref)
-	// Lost tells the connection that it owns the session no longer; why is one line. What is still queued in that
-	// session's stream, save responses, is taken out and its done(false) run before Lost returns.
+	// Lost tells the connection that it owns the session no longer. Requests of ours that are queued in that session's
+	// stream are taken out and their askers get tunnel.ErrGone. When why is tunnel.ErrTakenOver, so is all else that is
+	// queued in it, its done(false) run before Lost returns, and the answer of a prompt that would now follow words that
+	// were never said becomes the superseded error; otherwise what was said is still written.
 	Lost(session string, why error)
 }

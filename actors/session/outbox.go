@@ -36,6 +36,7 @@ type item struct {
 	// act is said in place of a frame: an answer, or a request of the agent. *kernel.Overloaded puts it off.
 	act    func() error
 	answer bool   // the act answers a request: it is done however the session ends
+	short  func() // answers a prompt whose turn's words the client does not get; nil for other answers
 	drop   func() // what an act leaves behind that is never done; may be nil
 	state  atomic.Uint32
 }
@@ -170,6 +171,8 @@ func (o *outbox) detach() {
 	o.flight = nil
 	for _, it := range o.queue {
 		switch {
+		case it.answer && it.short != nil && len(back) > 0:
+			it.short() // what was said before it is the next client's
 		case it.answer:
 			_ = it.act() // it is still owed to that client; one that is gone takes it too
 		case it.act != nil:

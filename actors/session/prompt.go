@@ -60,7 +60,7 @@ func (x *session) onPrompt(m Prompt) {
 		return
 	}
 	x.turn = next
-	x.prompt = prompt{params: m.Params, held: m.Held, asker: x.owe("session/prompt", m.Client, m.Req)}
+	x.prompt = prompt{params: m.Params, held: m.Held, asker: x.owe(acp.MethodSessionPrompt, m.Client, m.Req)}
 	s := x.s
 	s.turns.Add(1)
 	x.prompt.owed = x.c.Own("turn", func(context.Context, error) { s.turnEnded() })

@@ -203,6 +203,33 @@ func TestANewerConnectionTakesOver(t *testing.T) {
 	})
 }
 
+// The answer of a turn says that all of it was said. To a client that loses the session before it could read the last words,
+// it is not given: the words are the new owner's, and so is the end of the turn.
+func TestATakeoverBeforeTheLastWordsTakesTheAnswerToo(t *testing.T) {
+	inPod(t, nil, func(p *pod) {
+		old, young := p.client("k", 1), p.client("k", 1)
+		id := old.opened("[]")
+		req := old.prompt(id, "hello")
+		old.mu.Lock()
+		old.full = true
+		old.mu.Unlock()
+		a := p.agents.last()
+		a.say("the last words")
+		a.end(`{"stopReason":"end_turn"}`)
+		if old.answer(req) != nil {
+			t.Fatal("the answer overtook the last words")
+		}
+		got := accountOf(t, young.answer(young.resume(id, "[]")))
+		old.wantError(req, jsonrpc.Busy, "superseded")
+		if got.State != "idle" || !strings.Contains(fmt.Sprint(got.LastTurn), "end_turn") {
+			t.Errorf("%+v", got)
+		}
+		if said := texts(young.heard()); len(said) != 2 || said[1] != "the last words" {
+			t.Errorf("the new owner heard %q", said)
+		}
+	})
+}
+
 // A takeover that says nothing of servers leaves none of the former owner's: they are on a socket that lost the session.
 func TestATakeoverEndsTheFormersTunnelsWhateverItDeclares(t *testing.T) {
 	inPod(t, nil, func(p *pod) {

@@ -98,6 +98,7 @@ type session struct {
 
 // request is an open request of a client, and the obligation to answer it.
 type request struct {
+	method string
 	client Client
 	req    uint64
 	owed   *kernel.Obligation
@@ -315,7 +316,7 @@ func (x *session) armTTL() {
 func (x *session) owe(name string, client Client, req uint64) *request {
 	id := x.id
 	owed := x.c.Own(name, releaseAnswer(id, client, req))
-	return &request{client: client, req: req, owed: owed}
+	return &request{method: name, client: client, req: req, owed: owed}
 }
 
 // answer gives the answer of a request: in its place among what the session says when the request is the present client's.
@@ -329,7 +330,15 @@ func (x *session) answer(r *request, result []byte, lease *kernel.Lease, bad *js
 		_ = give()
 		return
 	}
-	x.out.push(&item{weight: pinned, answer: true, act: give})
+	it := &item{weight: pinned, answer: true, act: give}
+	if r.method == acp.MethodSessionPrompt {
+		it.short = func() {
+			r.owed.Discharge()
+			lease.Release()
+			r.client.Respond(x.id, r.req, nil, nil, jsonrpc.SupersededError())
+		}
+	}
+	x.out.push(it)
 }
 
 // retryLater looks again at a stream that is full, also when nothing of ours is in it, so that nobody tells us when it has room.
