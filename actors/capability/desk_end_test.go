@@ -2,10 +2,13 @@ package capability
 
 import (
 	"crypto/sha256"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/acpod/acpod/protocol/jsonrpc"
 )
 
 func TestEachEndFromAboveStopsTheCallDownToItsServer(t *testing.T) {
@@ -532,4 +535,17 @@ func (w *world) refused() map[string]int64 {
 	}
 	w.t.Fatal("there is no desk")
 	return nil
+}
+
+// TestWhatWasNeverSentIsNoAnswerOfTheServer: also when the way to it says so with an error of JSON-RPC.
+func TestWhatWasNeverSentIsNoAnswerOfTheServer(t *testing.T) {
+	run(t, DeskConfig{}, func(w *world) {
+		s := w.attach(shop("shop.buy"))
+		c := w.call(Request{Name: "shop.buy"})
+		_, q := s.next(t)
+		q.Fail(&NotSent{fmt.Errorf("%w: %w", ErrDetached, &jsonrpc.Error{Code: -33001, Message: "not there"})})
+		if e := c.wait(); e.code() != NotAttached {
+			t.Errorf("got %s, %v", e.result.Raw, e.err)
+		}
+	})
 }

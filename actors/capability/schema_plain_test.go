@@ -80,3 +80,11 @@ func TestOtherSchemasHaveNoPlainForm(t *testing.T) {
 		}
 	}
 }
+
+// A name that a schema requires ten thousand times is looked for once.
+func TestARequiredNameIsLookedForOnce(t *testing.T) {
+	s := CompileSchema([]byte(`{"required":[` + many(10_000, `"a"`) + `,"b","a"]}`))
+	if s.plain == nil || len(s.plain.required) != 2 {
+		t.Errorf("%d names are looked for", len(s.plain.required))
+	}
+}
