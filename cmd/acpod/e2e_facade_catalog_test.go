@@ -278,7 +278,9 @@ func TestNamesOutliveTheirServersConnection(t *testing.T) {
 
 	// A list that is answered after the server was withdrawn changes nothing.
 	slow := newServer("katashiro", genA)
-	slow.handshake = func(method string, _ json.RawMessage) (any, *rpcError, bool, bool) { return nil, nil, true, method == "tools/list" }
+	slow.handshake = func(method string, _ json.RawMessage) (any, *rpcError, bool, bool) {
+		return nil, nil, true, method == "tools/list"
+	}
 	withdraw(second, slow)
 	var list frame
 	e.await("its list's request", func() bool {

@@ -48,7 +48,9 @@ func TestAKeyRunsItsCallOnce(t *testing.T) {
 	}
 	// A key belongs to one capability and one session.
 	server.snapshot(func() {
-		server.run = func(name string, _ json.RawMessage) (any, *rpcError, bool) { return textResult("own " + name), nil, false }
+		server.run = func(name string, _ json.RawMessage) (any, *rpcError, bool) {
+			return textResult("own " + name), nil, false
+		}
 	})
 	if result := agent.tool("execute_capability", strings.Replace(keyed("k", `{"n":1}`), "katashiro.click", "katashiro.type", 1)); result.text() != "own katashiro.type" {
 		t.Errorf("the key at another capability: %s", result.raw)
@@ -122,7 +124,9 @@ func TestWhatWaitsForAServerThatConnects(t *testing.T) {
 		e := dial(t, p)
 		e.hello()
 		server := newServer("katashiro", genA, "katashiro.click")
-		server.handshake = func(method string, _ json.RawMessage) (any, *rpcError, bool, bool) { return nil, nil, true, method == "tools/list" }
+		server.handshake = func(method string, _ json.RawMessage) (any, *rpcError, bool, bool) {
+			return nil, nil, true, method == "tools/list"
+		}
 		session := e.newSession(server)
 		agent := e.facadeOf(session)
 		e.await("the list's request", func() bool { return strings.Contains(e.lastFrames(1), "tools/list") })
@@ -147,7 +151,9 @@ func TestWhatWaitsForAServerThatConnects(t *testing.T) {
 		e := dial(t, p)
 		e.hello()
 		server := newServer("katashiro", genA)
-		server.handshake = func(method string, _ json.RawMessage) (any, *rpcError, bool, bool) { return nil, nil, true, method == "mcp/connect" }
+		server.handshake = func(method string, _ json.RawMessage) (any, *rpcError, bool, bool) {
+			return nil, nil, true, method == "mcp/connect"
+		}
 		other := newServer("other", genA, "other.x")
 		session := e.newSession(server, other)
 		e.ready(session, "other")
@@ -177,7 +183,9 @@ func TestWhatWaitsForAServerThatConnects(t *testing.T) {
 		e.hello()
 		server := newServer("katashiro", genA)
 		server.early = tools("katashiro.click katashiro.secret")
-		server.handshake = func(method string, _ json.RawMessage) (any, *rpcError, bool, bool) { return nil, nil, true, method == "mcp/connect" }
+		server.handshake = func(method string, _ json.RawMessage) (any, *rpcError, bool, bool) {
+			return nil, nil, true, method == "mcp/connect"
+		}
 		agent := e.facadeOf(e.newSession(server))
 		begun := time.Now()
 		got := agent.search(`{}`)
