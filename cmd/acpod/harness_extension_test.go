@@ -129,6 +129,9 @@ func (l listener) OnMessage(_ *gws.Conn, message *gws.Message) {
 		e.t.Errorf("the pod sent a frame that is not JSON: %v in %.300s", err, text)
 		return
 	}
+	if wrong := f.misfit(); wrong != "" {
+		e.t.Errorf("the pod sent a frame that its schema does not allow: %s in %.300s", wrong, text)
+	}
 	e.mu.Lock()
 	e.frames = append(e.frames, f)
 	if f.Method == "" {
