@@ -162,12 +162,9 @@ func (a *conn) prompted(c *kernel.Ctx, f *inbound) {
 	prompts, _ := a.client.book.inFlight()
 	bad := capped("prompts_per_connection", prompts, a.cfg.PromptsPerConnection)
 	var id string
-	if bad == nil {
-		id, bad = acp.ParseSessionID(f.Params)
-	}
 	var to kernel.Ref
 	if bad == nil {
-		to, bad = a.owned(id)
+		id, to, bad = a.addressed(f)
 	}
 	if bad != nil {
 		a.client.deny(f.ID, bad)
@@ -178,12 +175,16 @@ func (a *conn) prompted(c *kernel.Ctx, f *inbound) {
 	})
 }
 
-func (a *conn) closeSession(c *kernel.Ctx, f *inbound) {
-	id, bad := acp.ParseSessionID(f.Params)
-	var to kernel.Ref
-	if bad == nil {
+// addressed reads which session a request is about, which has to be one of ours.
+func (a *conn) addressed(f *inbound) (id string, to kernel.Ref, bad *jsonrpc.Error) {
+	if id, bad = acp.ParseSessionID(f.Params); bad == nil {
 		to, bad = a.owned(id)
 	}
+	return id, to, bad
+}
+
+func (a *conn) closeSession(c *kernel.Ctx, f *inbound) {
+	id, to, bad := a.addressed(f)
 	if bad != nil {
 		a.client.deny(f.ID, bad)
 		return
