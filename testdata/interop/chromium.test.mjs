@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import {join} from 'node:path';
 import {after, before, test} from 'node:test';
 import {chromium} from 'playwright-core';
-import {startPod} from './pod.mjs';
+import {RawClient, startPod} from './pod.mjs';
 
 const keyed = `
 [acp]
@@ -51,7 +51,15 @@ test('a line typed into the page makes an agent click a button in that page', {t
   await page.locator('#send').click();
   await page.locator('#items li', {hasText: '<img src=x onerror=alert(1)>'}).waitFor(); // text stays text
   await page.locator('.message.agent', {hasText: '[image image/jpeg'}).waitFor();
-  assert.equal(await page.locator('#items img').count(), 0);
+  assert.equal(await page.locator('#items img, img[src=x]').count(), 0);
+
+  await page.locator('#send:not([disabled])').waitFor();
+  await page.locator('#prompt').fill('<img src=x onerror=alert(1)>\n/call katashiro.read_dom {"selector":"#items"}\n/call katashiro.navigate {"url":"#list"}');
+  await page.locator('#send').click();
+  await page.locator('.message.agent', {hasText: 'echo: <img src=x onerror=alert(1)>'}).waitFor();
+  await page.locator('.message.agent', {hasText: 'now at #list'}).waitFor();
+  await page.locator('#list.here').waitFor();
+  assert.equal(await page.locator('img[src=x]').count(), 0); // neither in the chat nor in the log of frames
 
   await page.locator('#send:not([disabled])').waitFor();
   await page.locator('#prompt').fill('/ask');
@@ -82,6 +90,40 @@ test('a line typed into the page makes an agent click a button in that page', {t
   await debug.screenshot({path: join(process.env.ARTIFACTS, 'debug.png'), fullPage: true});
   assert.deepEqual(wrong, []);
   await context.close();
+  await pod.stop();
+});
+
+test('a page whose pod has gone comes back when there is one again', {timeout: 120_000}, async () => {
+  const toml = (address) => `[acp]\nlisten = "${address}"\n[mcp]\nlisten = "127.0.0.1:0"\n[debug]\nlisten = "127.0.0.1:0"\n`;
+  const former = await startPod(toml('127.0.0.1:0'));
+  const {page, context} = await open(former);
+  await page.locator('#state[data-state=connected]').waitFor();
+  await former.stop();
+  await page.locator('#state[data-state=lost], #state[data-state=connecting]').waitFor();
+  assert.ok(await page.locator('#send').isDisabled());
+  const pod = await startPod(toml(former.public));
+  await page.locator('#state[data-state=connected]').waitFor();
+  await page.locator('.message.note', {hasText: 'The former session is gone'}).waitFor();
+  await page.locator('#prompt').fill('/call katashiro.click {"selector":"#bump"}');
+  await page.locator('#send:not([disabled])').click();
+  await page.locator('#count', {hasText: /^1$/}).waitFor();
+  await context.close();
+  await pod.stop();
+});
+
+test('the debug page takes what peers call themselves as text', {timeout: 120_000}, async () => {
+  const pod = await startPod();
+  const hostile = '<img src=x onerror=alert(1)>\n\u001b[31m\u202e';
+  const client = await RawClient.connect(pod, 'A');
+  await client.request('initialize', {protocolVersion: 1, clientInfo: {name: hostile, version: hostile}});
+  await client.request('session/new', {cwd: '/', mcpServers: [client.declaration]});
+  const context = await browser.newContext(), page = await context.newPage();
+  await page.goto(`http://${pod.debug}/debug/`);
+  await page.getByText('<img src=x').first().waitFor();
+  assert.equal(await page.locator('img[src=x]').count(), 0);
+  assert.doesNotMatch(await page.locator('body').innerText(), /[\u001b\u202e]/);
+  await context.close();
+  client.close();
   await pod.stop();
 });
 

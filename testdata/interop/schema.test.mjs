@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import {readdir, readFile} from 'node:fs/promises';
 import {after, before, test} from 'node:test';
 import {fileURLToPath} from 'node:url';
-import {RawClient, startPod, until} from './pod.mjs';
+import {config, RawClient, startPod, until} from './pod.mjs';
 
 const acpSchema = JSON.parse(await readFile(fileURLToPath(import.meta.resolve('@agentclientprotocol/sdk/schema/v1/schema.unstable.json')), 'utf8'));
 const ajv = new Ajv2020({strict: false, allErrors: true, validateFormats: false});
@@ -23,7 +23,7 @@ for (const [name, definition] of Object.entries(acpSchema.$defs)) {
 const folder = new URL('../schema/', import.meta.url);
 const own = new Map();
 for (const file of await readdir(folder)) own.set(file.replace(/\.json$/, ''), ajv.compile(JSON.parse(await readFile(new URL(file, folder), 'utf8'))));
-const ours = (method) => own.get(`${method.replaceAll('/', '.')}.params`) ?? own.get(method);
+const ours = (method) => own.get(`${method.replaceAll('/', '.')}.params`) ?? own.get(method.replaceAll('/', '.'));
 
 let pod;
 before(async () => { pod = await startPod(); });
@@ -80,3 +80,36 @@ for (const generation of ['A', 'B', 'C', '0']) {
     client.close();
   });
 }
+
+test('the notifications of the pod\'s own fit our schemas', async () => {
+  const small = await startPod(config.replace('[acp]\n', '[acp]\nkeepalive = "300ms"\n') + '[agent]\nmax_sessions = 1\n[pod]\ndrain_timeout = "2s"\n');
+  const clients = [];
+  const enter = async () => {
+    const client = await RawClient.connect(small, 'A');
+    clients.push(client);
+    await client.request('initialize', {protocolVersion: 1, _meta: {'acpod.dev/client': 'a secret of two tabs, long enough'}});
+    return client;
+  };
+  const told = (client, method) => until(method, () => client.frames.some((frame) => frame.method === method));
+  const prompt = (client, sessionId, text) => client.request('session/prompt', {sessionId, prompt: [{type: 'text', text}]});
+  const open = {cwd: '/', mcpServers: []};
+
+  const first = await enter();
+  await told(first, '_acpod/keepalive');
+  const {sessionId} = await first.request('session/new', {...open, mcpServers: [first.declaration]});
+  await until('a ready server', () => first.frames.some((f) => JSON.stringify(f).includes('"state":"ready"')));
+  await assert.rejects(prompt(first, sessionId, '/crash'), ({code}) => code === -32603);
+  await prompt(first, sessionId, 'with another agent');
+  await told(first, '_acpod/agent');
+
+  const second = await enter(), turn = prompt(first, sessionId, '/sleep 1s');
+  await until('the turn', () => first.asked.size > 4);
+  await Promise.all([assert.rejects(turn, ({code}) => code === -32001), second.request('session/resume', {...open, sessionId})]);
+  await told(second, '_acpod/turn_ended');
+
+  await first.request('session/new', open); // in the one place that there is
+  await told(second, '_acpod/suspended');
+  await small.stop();
+  await told(first, '_acpod/draining');
+  for (const client of clients) check(client);
+});
