@@ -6,6 +6,7 @@ import (
 
 	"github.com/acpod/acpod/actors/tunnel"
 	"github.com/acpod/acpod/protocol/acp"
+	"github.com/acpod/acpod/runtime/kernel"
 )
 
 // TestADeclarationTakesTheirPlaceFromOlderOnesOnly: what the session does with the verdict of tunnel.Decide.
@@ -30,7 +31,6 @@ func TestADeclarationTakesTheirPlaceFromOlderOnesOnly(t *testing.T) {
 		}{
 			"a newer connection holds the name":           {[]*served{other, holder(younger, "room", "x")}, older, 9, true},
 			"a later declaration holds it":                {[]*served{holder(older, "room", "x")}, older, 4, true},
-			"a newer connection that has gone":            {[]*served{{planned: planned{Declared: acp.Declared{Name: "room", ID: "x"}}, client: closed}}, older, 9, false},
 			"nobody":                                      {nil, older, 1, false},
 			"another name and id":                         {[]*served{other}, older, 9, false},
 			"its own connection has gone":                 {nil, closed, 1, true},
@@ -44,6 +44,16 @@ func TestADeclarationTakesTheirPlaceFromOlderOnesOnly(t *testing.T) {
 			if slices.Contains(row.holders, other) && !slices.Contains(left, other) {
 				t.Errorf("%s: another server lost its place", name)
 			}
+		}
+		over := holder(older, "room", "x")
+		over.ref = kernel.Ref{}
+		for what, c := range map[string]tunnel.Claim{"one whose connection has gone": claims([]*served{holder(closed, "room", "x")})[0], "one that has ended": claims([]*served{over})[0]} {
+			if c.Rank != (tunnel.Rank{}) || c.Name != "room" || c.ID != "x" {
+				t.Errorf("%s ranks %+v", what, c)
+			}
+		}
+		if c := claims([]*served{holder(younger, "room", "x")})[0]; c.Rank != (tunnel.Rank{Connection: younger.Rank(), Attach: 5}) {
+			t.Errorf("one that lives ranks %+v", c)
 		}
 	})
 }

@@ -99,15 +99,8 @@ func (x *session) grants() *capability.Grants {
 // place decides a newcomer's claim to its id and name against the tunnels that the session has, of any connection: it
 // yields, or ends them. left is what the newcomer does not stand for.
 func (x *session) place(one *served, client Client, holders []*served) (left []*served) {
-	claims := make([]tunnel.Claim, len(holders))
-	for i, old := range holders {
-		claims[i] = tunnel.Claim{Name: old.Name, ID: old.ID} // of one that has ended: it ranks below all
-		if old.live() && !gone(old.client) {
-			claims[i] = old.tunnel.Claim()
-		}
-	}
 	claim := tunnel.Claim{Name: one.Name, ID: one.ID, Rank: tunnel.Rank{Connection: client.Rank(), Attach: one.attach}}
-	verdict := tunnel.Decide(claims, claim, gone(client))
+	verdict := tunnel.Decide(claims(holders), claim, gone(client))
 	if verdict.StandDown {
 		one.state, one.reason = stateSuperseded, tunnel.ErrStoodDown.Error()
 		return holders
@@ -122,6 +115,18 @@ func (x *session) place(one *served, client Client, holders []*served) (left []*
 		}
 	}
 	return left
+}
+
+// claims are what the session's tunnels hold. One that has ended, or whose connection has gone, ranks below all.
+func claims(holders []*served) []tunnel.Claim {
+	out := make([]tunnel.Claim, len(holders))
+	for i, old := range holders {
+		out[i] = tunnel.Claim{Name: old.Name, ID: old.ID}
+		if old.live() && !gone(old.client) {
+			out[i] = old.tunnel.Claim()
+		}
+	}
+	return out
 }
 
 // openTunnel opens the tunnel of one server.

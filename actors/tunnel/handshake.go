@@ -106,7 +106,6 @@ func (a *actor) connected(c *kernel.Ctx, m *kernel.Answer, err error) error {
 	if err := a.t.params.Carrier.Bind(id, c.Self()); err != nil {
 		// The id is another tunnel's, so closing it would close that one's connection.
 		a.owed.Moot()
-		a.opening.close()
 		return a.fail(c, "mcp/connect: "+shown(err))
 	}
 	a.target = id

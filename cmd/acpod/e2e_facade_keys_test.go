@@ -101,9 +101,9 @@ func TestAKeyWhoseEndWasNotSeenIsOutcomeUnknown(t *testing.T) {
 	e.resume(session, server)
 	e.ready(session, "katashiro")
 	again := e.facadeOf("acpod.dev/facade") // the answer of a resume has no session id
-	for arguments, want := range map[string]string{`{"n":1}`: "outcome_unknown", `{"n":2}`: "bad_arguments"} {
-		if result := again.tool("execute_capability", keyed("k", arguments)); result.refusal() != want {
-			t.Errorf("with %s: %s", arguments, result.raw)
+	for _, row := range [][2]string{{`{"n":2}`, "bad_arguments"}, {`{"n":1}`, "outcome_unknown"}, {`{"n":2}`, "bad_arguments"}, {`{"n":1}`, "outcome_unknown"}} {
+		if result := again.tool("execute_capability", keyed("k", row[0])); result.refusal() != row[1] {
+			t.Errorf("with %s: %s", row[0], result.raw)
 		}
 	}
 	if again.token == agent.token || server.callCount() != 0 {
