@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import {join} from 'node:path';
 import {after, before, test} from 'node:test';
 import {chromium} from 'playwright-core';
-import {RawClient, startPod} from './pod.mjs';
+import {config, RawClient, startPod} from './pod.mjs';
 
 const keyed = `
 [acp]
@@ -67,6 +67,14 @@ test('a line typed into the page makes an agent click a button in that page', {t
   await page.locator('.choice.allow').click();
   await page.locator('.message.agent', {hasText: 'choice: allow'}).waitFor();
 
+  await page.locator('#send:not([disabled])').waitFor();
+  await page.locator('#prompt').fill('/ask');
+  await page.locator('#send').click();
+  await page.locator('.choice.allow:enabled').waitFor();
+  await page.locator('#cancel').click();
+  await page.locator('.message.note', {hasText: 'The question was taken back.'}).waitFor();
+  await page.locator('.message.note', {hasText: 'The turn ended: cancelled'}).waitFor();
+
   // The same on a phone, in the dark: nothing is wider than the screen.
   await page.emulateMedia({colorScheme: 'dark'});
   await page.setViewportSize({width: 375, height: 740});
@@ -108,6 +116,22 @@ test('a page whose pod has gone comes back when there is one again', {timeout: 1
   await page.locator('#send:not([disabled])').click();
   await page.locator('#count', {hasText: /^1$/}).waitFor();
   await context.close();
+  await pod.stop();
+});
+
+test('a page whose session was suspended goes on with the next line', {timeout: 120_000}, async () => {
+  const pod = await startPod(`${config}[agent]\nmax_sessions = 1\n`);
+  const {page, context} = await open(pod);
+  await page.locator('#state[data-state=connected]').waitFor();
+  const other = await RawClient.connect(pod, 'A');
+  await other.request('initialize', {protocolVersion: 1});
+  await other.request('session/new', {cwd: '/', mcpServers: []});
+  await page.locator('.message.note', {hasText: 'The session was suspended'}).waitFor();
+  await page.locator('#prompt').fill('/call katashiro.click {"selector":"#bump"}');
+  await page.locator('#send').click();
+  await page.locator('#count', {hasText: /^1$/}).waitFor();
+  await context.close();
+  other.close();
   await pod.stop();
 });
 

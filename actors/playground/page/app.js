@@ -22,7 +22,7 @@ const send = document.getElementById('send');
 const cancel = document.getElementById('cancel');
 const prompt = document.getElementById('prompt');
 const server = new Server('katashiro', tools);
-const questions = new Set();
+const questions = new Map(); // by the id of the pod's request
 
 // A secret of this tab: with it, this tab and nobody else finds its session again.
 const secret = kept('acpod.client', () => [...crypto.getRandomValues(new Uint8Array(24))].map((byte) => byte.toString(16).padStart(2, '0')).join(''));
@@ -30,6 +30,7 @@ let session = sessionStorage.getItem('acpod.session');
 let key = sessionStorage.getItem('acpod.key') ?? '';
 let wait = reconnectMin;
 let running = false;
+let suspended = false; // the next line starts the session again
 
 function kept(name, make) {
   let value = sessionStorage.getItem(name);
@@ -70,7 +71,7 @@ const socket = new Socket({
   },
   async closed(code, reason) {
     server.reset();
-    for (const question of questions) question.takeBack();
+    for (const question of questions.values()) question.takeBack();
     busy(false);
     send.disabled = true;
     if (code === 4401) {
@@ -87,9 +88,9 @@ const socket = new Socket({
     setTimeout(() => { tell('connecting'); socket.connect(key); }, wait);
     wait = Math.min(wait * 2, reconnectMax);
   },
-  async request(method, params) {
+  async request(method, params, id) {
     if (method.startsWith('mcp/')) return server.handle(method, params);
-    if (method === 'session/request_permission') return permission(params);
+    if (method === 'session/request_permission') return permission(params, id);
     throw failure(-32601, `unknown method ${method}`);
   },
   notified(method, params) {
@@ -98,6 +99,13 @@ const socket = new Socket({
       chat.note(`The turn ended: ${params.stopReason ?? params.error?.message ?? 'with an error'}`);
       busy(false);
     }
+    if (method === '_acpod/suspended' && params.sessionId === session) {
+      suspended = true;
+      server.reset();
+      chat.note(`The session was suspended: ${params.reason}. Your next line starts it again.`);
+    }
+    if (method === '_acpod/agent' && params.sessionId === session) chat.note('Another agent process took over. It remembers nothing of this conversation.');
+    if (method === '$/cancel_request') questions.get(params.requestId)?.takeBack();
     if (method === '_acpod/draining') chat.note('The pod is about to stop.');
     if (method === '_acpod/servers' && params.sessionId === session) attached(params);
   },
@@ -112,6 +120,7 @@ function attached({servers = [], facade = {}}) {
 
 // attach resumes the session of this tab, or opens one.
 async function attach() {
+  suspended = false;
   const declared = {cwd: '/', mcpServers: [server.declaration]};
   if (session) {
     try {
@@ -143,11 +152,11 @@ function update({sessionUpdate, content, title, status, toolCallId}) {
   }
 }
 
-async function permission({toolCall, options = []}) {
+async function permission({toolCall, options = []}, id) {
   const question = chat.ask(`${toolCall?.title ?? 'The agent'} — may it?`, options);
-  questions.add(question);
+  questions.set(id, question);
   const chosen = await question.answer;
-  questions.delete(question);
+  questions.delete(id);
   return {outcome: chosen ? {outcome: 'selected', optionId: chosen.optionId} : {outcome: 'cancelled'}};
 }
 
@@ -155,6 +164,7 @@ async function say(words) {
   chat.mine(words);
   busy(true);
   try {
+    if (suspended) await attach();
     const {stopReason} = await socket.request('session/prompt', {sessionId: session, prompt: [{type: 'text', text: words}]});
     if (stopReason !== 'end_turn') chat.note(`The turn ended: ${stopReason}`);
   } catch (error) {
@@ -195,7 +205,7 @@ prompt.addEventListener('keydown', (event) => {
   if (event.key === 'Enter' && !event.shiftKey) { event.preventDefault(); prompt.form.requestSubmit(); }
 });
 cancel.addEventListener('click', () => {
-  for (const question of questions) question.takeBack();
+  for (const question of questions.values()) question.takeBack();
   socket.notify('session/cancel', {sessionId: session});
 });
 for (const line of lines) {

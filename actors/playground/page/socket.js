@@ -4,7 +4,7 @@
 export class Socket {
   #socket; #next = 1; #open = new Map(); #handlers; #log;
 
-  // handlers: {opened(), closed(code, reason), request(method, params) -> result, notified(method, params)}
+  // handlers: {opened(), closed(code, reason), request(method, params, id) -> result, notified(method, params)}
   constructor(handlers, log) {
     this.#handlers = handlers;
     this.#log = log;
@@ -61,7 +61,7 @@ export class Socket {
       return;
     }
     try {
-      const result = await this.#handlers.request(frame.method, frame.params ?? {});
+      const result = await this.#handlers.request(frame.method, frame.params ?? {}, frame.id);
       this.#send({jsonrpc: '2.0', id: frame.id, result});
     } catch (error) {
       const code = Number.isInteger(error.code) ? error.code : -32603;
