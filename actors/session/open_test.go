@@ -378,9 +378,16 @@ func TestAClosedSessionIsGoneBeforeItsProcessIs(t *testing.T) {
 		p.agents.slow = time.Second
 		c := p.client("k", 1)
 		id := c.opened("[]")
+		token := p.agents.last().token()
+		if _, ok := resolves(p.s.tokens, token); !ok {
+			t.Fatal("its token does not work before")
+		}
 		c.want(c.close(id), "{}")
 		if p.s.Agents() != 1 {
 			t.Fatal("the agent has ended already: this test looks at the time before")
+		}
+		if _, ok := resolves(p.s.tokens, token); ok {
+			t.Error("the token works on while its process is stopped")
 		}
 		if listed := c.listed(); strings.Contains(listed, id) {
 			t.Errorf("listed: %s", listed)

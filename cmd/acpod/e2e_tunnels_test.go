@@ -133,17 +133,31 @@ func TestAReplacedTunnelIsEndedOnceWithItsOwnID(t *testing.T) {
 	session := e.openMore(first)
 	e.says(session, "/call katashiro.click {}", "first\n")
 
-	second := newServer("katashiro", genA, "katashiro.click")
-	second.run = func(string, json.RawMessage) (any, *rpcError, bool) { return textResult("second"), nil, false }
-	began := time.Now()
-	e.call("session/resume", object{"sessionId": session, "cwd": "/", "mcpServers": e.declare(second)})
-	e.await("the second tunnel", func() bool { return second.connects() == 1 })
-	e.ready(session, "katashiro")
-	e.says(session, "/call katashiro.click {}", "second\n")
-	if took := time.Since(began); took > 4*time.Second { // a disconnect is waited for 5 s at most, by nobody else
-		t.Errorf("the successor took %v, as if it waited for the predecessor", took)
+	// A disconnect is waited for 4 s, by nobody else. A machine may be slow for once, but not each time.
+	var took time.Duration
+	replaced := []*mcpServer{}
+	former, second := first, first
+	for round := range 3 {
+		second = newServer("katashiro", genA, "katashiro.click")
+		second.deaf = true
+		second.run = func(string, json.RawMessage) (any, *rpcError, bool) {
+			return textResult(fmt.Sprint("successor ", round)), nil, false
+		}
+		began := time.Now()
+		e.call("session/resume", object{"sessionId": session, "cwd": "/", "mcpServers": e.declare(second)})
+		e.await("the next tunnel", func() bool { return second.connects() == 1 })
+		e.ready(session, "katashiro")
+		e.says(session, "/call katashiro.click {}", fmt.Sprintf("successor %d\n", round))
+		took = time.Since(began)
+		e.await("the disconnect of the one before", func() bool { return len(former.ended()) == 1 })
+		replaced = append(replaced, former)
+		if former = second; took < 4*time.Second {
+			break
+		}
 	}
-	e.await("the first disconnect", func() bool { return len(first.ended()) == 1 })
+	if took >= 4*time.Second {
+		t.Errorf("each successor took its time, the last one %v, as if it waited for its predecessor", took)
+	}
 
 	// The same from another connection: the old socket is told, the new one serves.
 	other := dial(t, p)
@@ -154,9 +168,9 @@ func TestAReplacedTunnelIsEndedOnceWithItsOwnID(t *testing.T) {
 	other.await("the third tunnel", func() bool { return third.connects() == 1 })
 	other.ready(session, "katashiro")
 	other.says(session, "/call katashiro.click {}", "third\n")
-	e.await("the second disconnect, on the first socket", func() bool { return len(second.ended()) == 1 })
+	e.await("the last disconnect, on the first socket", func() bool { return len(second.ended()) == 1 })
 	e.refused(-32602, "session/prompt", object{"sessionId": session, "prompt": []any{object{"type": "text", "text": "x"}}})
-	for _, server := range []*mcpServer{first, second} {
+	for _, server := range append(replaced, second) {
 		if ended := server.ended(); len(ended) != 1 || ended[0] != server.connected[0] {
 			t.Errorf("%v was opened, %v ended", server.connected, ended)
 		}
