@@ -15,6 +15,8 @@ func TestARefusedRequestTouchesNoTunnel(t *testing.T) {
 	stranger := dial(t, p)
 	stranger.hello(object{"acpod.dev/client": "a secret of somebody else"})
 	foreign := stranger.openMore()
+	nobody := dial(t, p)
+	open := nobody.open() // a session that e may resume, as neither has a secret
 
 	e := dial(t, p)
 	e.refused(-32002, "session/new", object{"cwd": "/", "mcpServers": e.declare(newServer("katashiro", genA, "katashiro.click"))})
@@ -70,6 +72,14 @@ func TestARefusedRequestTouchesNoTunnel(t *testing.T) {
 		t.Errorf("at the cap: %+v", full)
 	}
 	check("a new session at the cap")
+	full = e.refused(-32000, "session/resume", object{"sessionId": open, "cwd": "/", "mcpServers": fresh(1)})
+	if full.Data["scope"] != "sessions_per_connection" {
+		t.Errorf("a resume at the cap: %+v", full)
+	}
+	check("a resume at the cap")
+	if n := len(nobody.received("mcp/connect")) + len(nobody.received("mcp/disconnect")); n != 0 {
+		t.Errorf("the owner of that session got %d frames about tunnels", n)
+	}
 }
 
 func TestAFailedHandshakeIsReportedAndStillDisconnected(t *testing.T) {
