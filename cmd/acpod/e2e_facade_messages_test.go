@@ -30,12 +30,19 @@ func wire(t *testing.T, p *pod, text string, finish bool) (*http.Response, strin
 	if finish {
 		_ = conn.(*net.TCPConn).CloseWrite()
 	}
-	response, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	reader := bufio.NewReader(conn)
+	response, err := http.ReadResponse(reader, nil)
 	if err != nil {
 		t.Fatalf("no answer to %.100q: %v", text, err)
 	}
-	defer response.Body.Close()
-	body, _ := io.ReadAll(response.Body)
+	last := response
+	if response.StatusCode == http.StatusContinue { // what follows it is the answer
+		if last, err = http.ReadResponse(reader, nil); err != nil || last.StatusCode != http.StatusOK {
+			t.Fatalf("no answer to %.100q: %v %v", text, last, err)
+		}
+	}
+	defer last.Body.Close()
+	body, _ := io.ReadAll(last.Body)
 	return response, string(body)
 }
 
