@@ -3,6 +3,7 @@ package session
 import (
 	"bytes"
 	"context"
+	"errors"
 	"time"
 
 	"github.com/acpod/acpod/actors/capability"
@@ -90,14 +91,25 @@ func (x *session) takes() acp.PromptCapabilities {
 func (x *session) sendPrompt() {
 	params, err := acp.WithSessionID(x.prompt.params, x.conv.id)
 	if err == nil {
-		held := x.prompt.held
-		x.prompt.params, x.prompt.held = nil, nil
-		x.prompt.ticket, err = x.c.Request(x.conv.ref, agent.Request{Method: acp.MethodSessionPrompt, Params: params, Held: held})
+		x.prompt.ticket, err = x.c.Request(x.conv.ref, agent.Request{Method: acp.MethodSessionPrompt, Params: params, Held: x.prompt.held})
 	}
-	if err != nil {
+	switch {
+	case errors.Is(err, kernel.ErrStopped): // it has just died, the news is on its way: the prompt waits for the next one
+		held, full := x.c.Account().Acquire(int64(len(x.prompt.params))) // its lease ended with the message
+		if full != nil {
+			x.prompt.params, x.prompt.held = nil, nil
+			x.advance(evNoAgent, reply{err: wireError(full)})
+			return
+		}
+		x.prompt.held = held
+		x.stopAgent()
+		return
+	case err != nil:
+		x.prompt.params, x.prompt.held = nil, nil
 		x.advance(evNoAgent, reply{err: wireError(err)})
 		return
 	}
+	x.prompt.params, x.prompt.held = nil, nil
 	x.advance(evSent, reply{})
 	x.credits(x.client == nil)
 	x.prompt.heard, x.prompt.noise = x.c.Now(), x.conv.noisy()
@@ -118,6 +130,9 @@ func (x *session) onPromptAnswer(a kernel.Answer) {
 	var full *kernel.Overloaded
 	if asError(a.Err, &theirs) || asError(a.Err, &long) || asError(a.Err, &full) {
 		e = evAnswer
+	}
+	if e == evExited && x.conv.phase == alive {
+		x.stopAgent() // it is gone, the news is on its way: a prompt until then waits for the next one
 	}
 	x.advance(e, reply{err: wireError(a.Err)})
 }

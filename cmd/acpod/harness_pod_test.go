@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"net/http"
@@ -27,6 +28,9 @@ const patience = 60 * time.Second
 // builtBinary is the built program that every test of this package drives, as a user would.
 var builtBinary string
 
+// sideBySide is how many of these tests run at once: they wait for other processes far more than they compute.
+const sideBySide = "8"
+
 func TestMain(m *testing.M) {
 	dir, err := os.MkdirTemp("", "acpod-e2e-")
 	if err != nil {
@@ -38,6 +42,11 @@ func TestMain(m *testing.M) {
 	build.Env = append(os.Environ(), raceEnv...)
 	if output, err := build.CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "the binary does not build: %v\n%s", err, output)
+		os.Exit(1)
+	}
+	flag.Parse()
+	if err := flag.Set("test.parallel", sideBySide); err != nil {
+		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 	code := m.Run()
