@@ -241,7 +241,9 @@ func TestNamesOutliveTheirServersConnection(t *testing.T) {
 	p := startPod(t, noAgent)
 	e := dial(t, p)
 	first, second := newServer("katashiro", genA, "katashiro.click", "katashiro.type"), newServer("other", genA, "katashiro.click", "solo")
-	session := e.open(first, second)
+	session := e.open(first) // it is there first, so the short name is its own
+	e.call("session/resume", object{"sessionId": session, "cwd": "/", "mcpServers": e.declare(first, second)})
+	e.ready(session, "other")
 	agent := e.facadeOf(session)
 	names := agent.names()
 	if !slices.Equal(names, []string{"katashiro.click", "katashiro.type", "other.katashiro.click", "solo"}) {

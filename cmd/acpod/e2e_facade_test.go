@@ -99,6 +99,7 @@ func TestWhatAClosedRequestDoesDependsOnTheTool(t *testing.T) {
 	server.tools = append(server.tools, object{"name": "katashiro.read_dom", "inputSchema": object{"type": "object"}, "annotations": object{"readOnlyHint": true}})
 	server.run = func(string, json.RawMessage) (any, *rpcError, bool) { return nil, nil, true }
 	agent := e.facadeOf(e.open(server))
+	left := int64(0)
 	abort := func(name string) {
 		t.Helper()
 		before := server.callCount()
@@ -114,6 +115,12 @@ func TestWhatAClosedRequestDoesDependsOnTheTool(t *testing.T) {
 		e.await("the call at the client", func() bool { return server.callCount() == before+1 })
 		cancel()
 		<-gone
+		// A result that arrives before the pod has seen the closing goes to the one who has gone.
+		left++
+		p.await("the news of the closing", func() bool {
+			facade, _ := p.tree().find("pod/facade")
+			return facade.Refused["client_gone"] == left
+		})
 	}
 
 	abort("katashiro.read_dom")
