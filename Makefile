@@ -33,9 +33,9 @@ test:
 sim:
 	go test ./runtime/kernel -run Simulation -seeds 5000 -timeout 30m -v
 
-## soak: half an hour of the simulation, the storms on real goroutines and the built binary's tests, again and again
+## soak: about an hour of the simulation, the storms on real goroutines and the built binary's tests, again and again
 soak: sim
-	$(RACE) -timeout 60m -count 20 ./runtime/kernel ./cmd/acpod
+	$(RACE) -timeout 3h -count 20 ./runtime/kernel ./cmd/acpod
 
 ## fuzz: each fuzz target for a while (FUZZTIME=10s)
 fuzz:
