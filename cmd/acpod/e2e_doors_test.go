@@ -217,9 +217,7 @@ func TestWithoutAnMCPSectionThereIsNoFacade(t *testing.T) {
 	if p.Facade != "" {
 		t.Errorf("the ready file names a facade: %q", p.Facade)
 	}
-	if !strings.Contains(p.log.String(), "[mcp]") {
-		t.Errorf("the log says nothing of it:\n%s", p.log)
-	}
+	p.await("the log to say so", func() bool { return strings.Contains(p.log.String(), "[mcp]") })
 	e := dial(t, p)
 	server := newServer("katashiro", genA, "katashiro.click")
 	e.hello()
