@@ -15,7 +15,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -65,22 +64,15 @@ type pod struct {
 	err                   error         // of Wait, after ended
 }
 
-// logs collects what the pod writes on stderr.
-type logs struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *logs) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
+// logs is the file that the pod writes its log to: a line that was written is there, while a pipe would still have to be read.
+type logs struct{ path string }
 
 func (l *logs) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
+	text, err := os.ReadFile(l.path)
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
 }
 
 // baseConfig opens all three listeners on free ports, grants two servers and uses the demo agent.
@@ -170,7 +162,7 @@ func startPod(t *testing.T, config string, settings ...setting) *pod {
 // launch starts `acpod serve` and does not wait for anything.
 func launch(t *testing.T, config string, settings ...setting) *pod {
 	t.Helper()
-	p := &pod{t: t, home: t.TempDir(), log: &logs{}, ended: make(chan struct{})}
+	p := &pod{t: t, home: t.TempDir(), log: &logs{filepath.Join(t.TempDir(), "log")}, ended: make(chan struct{})}
 	work := filepath.Join(p.home, "work")
 	if err := os.MkdirAll(work, 0o755); err != nil {
 		t.Fatal(err)
@@ -182,8 +174,12 @@ func launch(t *testing.T, config string, settings ...setting) *pod {
 	p.command = exec.Command(builtBinary, "serve", "--config", file, "--ready-file", filepath.Join(p.home, "ready.json"))
 	p.command.Dir = work
 	p.command.Env = []string{"HOME=" + p.home, "PATH=" + os.Getenv("PATH"), "USER=tester", "GORACE=halt_on_error=1"}
-	p.command.Stderr = p.log
-	p.command.Stdout = p.log
+	log, err := os.OpenFile(p.log.path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	p.command.Stderr, p.command.Stdout = log, log
 	for _, set := range settings {
 		set(p.command)
 	}
