@@ -22,6 +22,7 @@ type desk struct {
 	askers   map[*kernel.Question]*call
 	tickets  map[kernel.Ticket]*call
 	sent     int // calls that were sent and are open
+	orphans  int // of them without a caller, as shown
 	keys     keyBook
 	schemas  schemas
 	settling map[uint64]*kernel.Question
@@ -99,7 +100,22 @@ func (d *desk) Receive(c *kernel.Ctx, m kernel.Msg) error {
 		c.Refuse("message")
 		c.Log().Warn("dropped a message that a desk does not know", "type", fmt.Sprintf("%T", m))
 	}
+	d.showOrphans(c)
 	return nil
+}
+
+// showOrphans has the tree show how many calls run on without a caller.
+func (d *desk) showOrphans(c *kernel.Ctx) {
+	n := 0
+	for _, k := range d.calls {
+		if k.phase == running && len(k.askers) == 0 {
+			n++
+		}
+	}
+	if n != d.orphans {
+		d.orphans = n
+		c.Attr("orphans", n)
+	}
 }
 
 // Stop ends every call with a word to its caller. What was to be forgotten is.

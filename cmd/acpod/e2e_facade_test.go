@@ -129,6 +129,10 @@ func TestWhatAClosedRequestDoesDependsOnTheTool(t *testing.T) {
 	cancels := server.cancelled()
 	abort("katashiro.click")
 	id := e.lastCallID()
+	p.await("the orphan at the desk", func() bool { // an answer before that would be the first caller's, who cannot read it any more
+		desk, _ := p.tree().find("/desk")
+		return desk.Attrs["orphans"] == 1.0
+	})
 	again := make(chan toolResult, 1)
 	go func() { again <- agent.execute("katashiro.click", `{"once":1}`) }()
 	e.write(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"clicked once"}]}}`, id))
