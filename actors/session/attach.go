@@ -145,6 +145,7 @@ func (x *session) onAttach(m attach) {
 	if !same {
 		x.takeOver()
 		x.own(m.client)
+		x.publish() // before the answer: who has read that finds the session in its list
 	}
 	x.folders, x.meta = m.folders, acp.FilterMeta(m.params.Meta, x.s.cfg.ForwardMeta)
 	x.declare(m.client, m.params, same)
