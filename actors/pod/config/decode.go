@@ -1,6 +1,7 @@
 package config
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"regexp"
@@ -8,6 +9,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/pelletier/go-toml/v2"
 )
 
 // layer is one source after its check: values in Go's types at their place in the tree, and where each came from.
@@ -125,11 +128,12 @@ func (l *layer) text(k *key, path, text string) (any, bool) {
 		}
 		return l.refuse(k, path, quote(text)+" is neither")
 	case kindStrings:
+		items, err := itemsOf(text)
+		if err != nil {
+			return l.refuse(k, path, quote(text)+" is no TOML array; write it with commas and without brackets, or as in the file")
+		}
 		list := []string{}
-		for item := range strings.SplitSeq(text, ",") {
-			if item = strings.TrimSpace(item); item == "" {
-				continue
-			}
+		for _, item := range items {
 			if !l.judge(k, path, item) {
 				return nil, false
 			}
@@ -141,6 +145,22 @@ func (l *layer) text(k *key, path, text string) (any, bool) {
 	default:
 		return l.refuse(k, path, "cannot be set from one string; write it into the file")
 	}
+}
+
+// itemsOf reads a list that is written as one string: with commas, or as an array the way the file has it.
+func itemsOf(text string) (items []string, err error) {
+	if text = strings.TrimSpace(text); strings.HasPrefix(text, "[") {
+		var array struct{ Items []string }
+		strict := toml.NewDecoder(bytes.NewReader([]byte("Items = " + text))).DisallowUnknownFields() // it is one value and nothing after it
+		err = strict.Decode(&array)
+		return array.Items, err
+	}
+	for item := range strings.SplitSeq(text, ",") {
+		if item = strings.TrimSpace(item); item != "" {
+			items = append(items, item)
+		}
+	}
+	return items, nil
 }
 
 // judge applies the words and the check of a string key, or of a list's item.
