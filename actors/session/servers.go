@@ -40,7 +40,7 @@ func plan(declared []acp.Declared, attach uint64, granted func(name string) bool
 		}
 		p := planned{Declared: d, state: state, reason: d.Reason, attach: attach + uint64(i)}
 		if state == stateConnecting && !granted(d.Name) {
-			p.state, p.reason = stateRefused, "no entry of [[mcp.acp_servers]] grants this name"
+			p.state, p.reason = stateRefused, "the pod grants no server of this name: its config needs [mcp] and an entry of [[mcp.acp_servers]]"
 		}
 		out = append(out, p)
 	}
