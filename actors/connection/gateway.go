@@ -65,8 +65,7 @@ func (g *Gateway) Stats() Stats {
 // room for one message at least. Without it, sockets that send headers only could hold all of the pod's bytes for as long as a
 // frame may take.
 func halfOf(limit, frame int64) *kernel.Account {
-	half := max(limit/2, 2*frame)
-	return kernel.New(kernel.Options{Limit: half}).Account().Child("large_frames", half)
+	return kernel.NewAccount("large_frames", max(limit/2, 2*frame))
 }
 
 func drainingFrame(deadline time.Duration) []byte {

@@ -88,16 +88,9 @@ func (f *front) listen(ctx context.Context, socket *door.Socket, connections int
 		ErrorLog:       slog.NewLogLogger(f.log.Handler(), slog.LevelDebug),
 		BaseContext:    func(net.Listener) context.Context { return ctx },
 	}
-	defer context.AfterFunc(ctx, func() { _ = view.Close() })()
-	err := srv.Serve(view)
-	_ = view.Close()
-	patience, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWords)
-	defer cancel()
-	if srv.Shutdown(patience) != nil {
-		_ = srv.Close()
-	}
+	err := view.Serve(ctx, srv, lastWords)
 	f.open.Lock() // all requests have ended, and none begins any more
-	if ctx.Err() != nil {
+	if err == nil {
 		return kernel.ErrDone // it was told to
 	}
 	return err

@@ -75,23 +75,13 @@ func bodiesEnd(next http.Handler) http.Handler {
 // serve accepts until ctx ends, and then waits a little for what is open. The socket stays open.
 func (s *server) serve(ctx context.Context, srv *http.Server, view *door.View) error {
 	srv.BaseContext = func(net.Listener) context.Context { return ctx }
-	defer context.AfterFunc(ctx, func() {
-		_ = view.Close()
-		if s.cfg.stopping != nil {
-			s.cfg.stopping()
-		}
-	})()
-	err := srv.Serve(view)
-	_ = view.Close()
-	patience, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWords)
-	defer cancel()
-	if srv.Shutdown(patience) != nil {
-		_ = srv.Close()
+	if s.cfg.stopping != nil {
+		defer context.AfterFunc(ctx, s.cfg.stopping)()
 	}
-	if ctx.Err() != nil {
-		return kernel.ErrDone // it was told to
+	if err := view.Serve(ctx, srv, lastWords); err != nil {
+		return err
 	}
-	return err
+	return kernel.ErrDone // it was told to
 }
 
 // Receive implements kernel.Behavior: a server that ended is a crash, and the next generation takes a fresh view.

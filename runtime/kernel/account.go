@@ -23,7 +23,9 @@ type Account struct {
 	closed atomic.Bool
 }
 
-func newAccount(scope string, limit int64) *Account {
+// NewAccount makes the root of a tree of its own, with limit in bytes: a bound on something that a [Kernel]'s tree pays for
+// besides. The root that actors are charged to is [Kernel.Account].
+func NewAccount(scope string, limit int64) *Account {
 	return &Account{scope: scope, limit: limit, root: &waitlist{}}
 }
 

@@ -39,7 +39,7 @@ func overloaded(t *testing.T, err error, scope string) *Overloaded {
 }
 
 func TestAcquireChargesTheWholePathOrNothing(t *testing.T) {
-	pod := newAccount("pod", 100)
+	pod := NewAccount("pod", 100)
 	conn := pod.Child("conn", 80)
 	tunnel := conn.Child("tunnel", 0)
 	if tunnel.Limit() != math.MaxInt64 {
@@ -64,7 +64,7 @@ func TestAcquireChargesTheWholePathOrNothing(t *testing.T) {
 }
 
 func TestHugeSizesDoNotWrapAround(t *testing.T) {
-	a := newAccount("a", 100)
+	a := NewAccount("a", 100)
 	l := must[*Lease](t)(a.Acquire(50))
 	defer l.Release()
 	if _, err := a.Acquire(math.MaxInt64); err == nil {
@@ -80,7 +80,7 @@ func TestHugeSizesDoNotWrapAround(t *testing.T) {
 }
 
 func TestALeaseMovesAllOrNothing(t *testing.T) {
-	pod := newAccount("pod", 100)
+	pod := NewAccount("pod", 100)
 	conn, sess := pod.Child("conn", 100), pod.Child("session", 60)
 	l := must[*Lease](t)(conn.Acquire(60))
 	hold := must[*Lease](t)(sess.Acquire(10))
@@ -115,7 +115,7 @@ func TestALeaseMovesAllOrNothing(t *testing.T) {
 }
 
 func TestTreesApartShareNothingWhenALeaseMoves(t *testing.T) {
-	a, b := newAccount("a", 100), newAccount("b", 100)
+	a, b := NewAccount("a", 100), NewAccount("b", 100)
 	l := must[*Lease](t)(a.Acquire(30))
 	if err := l.Move(b); err != nil {
 		t.Fatal(err)
@@ -127,7 +127,7 @@ func TestTreesApartShareNothingWhenALeaseMoves(t *testing.T) {
 }
 
 func TestAClosedAccountAdmitsNothingAndGivesBackWhatItHolds(t *testing.T) {
-	pod := newAccount("pod", 100)
+	pod := NewAccount("pod", 100)
 	conn := pod.Child("conn", 50)
 	below := conn.Child("tunnel", 20)
 	l := must[*Lease](t)(below.Acquire(10))
@@ -156,14 +156,14 @@ func TestANilLeaseIsALeaseOnNothing(t *testing.T) {
 	var l *Lease
 	l.Release()
 	l.Shrink(1)
-	if l.Size() != 0 || l.Account() != nil || l.Move(newAccount("a", 1)) != nil {
+	if l.Size() != 0 || l.Account() != nil || l.Move(NewAccount("a", 1)) != nil {
 		t.Error("not nothing")
 	}
 }
 
 func TestAcquireWaitIsWokenByARelease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		pod := newAccount("pod", 100)
+		pod := NewAccount("pod", 100)
 		conn := pod.Child("conn", 100)
 		other := must[*Lease](t)(pod.Child("other", 100).Acquire(90))
 		got := make(chan *Lease)
@@ -198,7 +198,7 @@ func TestAcquireWaitIsWokenByARelease(t *testing.T) {
 
 func TestAcquireWaitServesInOrderAndStarvesNoLargeOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := newAccount("a", 100)
+		a := NewAccount("a", 100)
 		all := must[*Lease](t)(a.Acquire(100))
 		var mu sync.Mutex
 		var order []int64
@@ -240,7 +240,7 @@ func TestAcquireWaitServesInOrderAndStarvesNoLargeOne(t *testing.T) {
 
 func TestAWaiterOfAnotherAccountIsNotHeldUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		pod := newAccount("pod", 1000)
+		pod := NewAccount("pod", 1000)
 		a, b := pod.Child("a", 10), pod.Child("b", 10)
 		la, lb := must[*Lease](t)(a.Acquire(10)), must[*Lease](t)(b.Acquire(10))
 		for _, x := range []*Account{a, b} {
@@ -265,7 +265,7 @@ func TestAWaiterOfAnotherAccountIsNotHeldUp(t *testing.T) {
 
 func TestAcquireWaitEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := newAccount("a", 10)
+		a := NewAccount("a", 10)
 		l := must[*Lease](t)(a.Acquire(10))
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
@@ -288,7 +288,7 @@ func TestAcquireWaitEndsWithItsContext(t *testing.T) {
 }
 
 func TestCountersNeverPassTheirLimitUnderContention(t *testing.T) {
-	pod := newAccount("pod", 1000)
+	pod := NewAccount("pod", 1000)
 	a, b := pod.Child("a", 700), pod.Child("b", 700)
 	stop := make(chan struct{})
 	var watch sync.WaitGroup
@@ -341,7 +341,7 @@ func FuzzAccounts(f *testing.F) {
 	f.Add([]byte{0, 10, 1, 20, 2, 250, 3, 4, 80, 41, 121, 162, 203, 244, 5, 6, 7})
 	f.Add([]byte("move, shrink, close, release, and again"))
 	f.Fuzz(func(t *testing.T, ops []byte) {
-		pod := newAccount("pod", 1000)
+		pod := NewAccount("pod", 1000)
 		conn := pod.Child("conn", 600)
 		accounts := []*Account{pod, conn, pod.Child("session", 500), conn.Child("tunnel", 200), conn.Child("free", 0)}
 		var leases []*Lease

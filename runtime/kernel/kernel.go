@@ -56,7 +56,7 @@ func New(o Options) *Kernel {
 	if o.Limit <= 0 {
 		o.Limit = DefaultLimit
 	}
-	k.account = newAccount("pod_bytes", o.Limit)
+	k.account = NewAccount("pod_bytes", o.Limit)
 	if k.log == nil {
 		k.log = slog.New(slog.DiscardHandler)
 	}
