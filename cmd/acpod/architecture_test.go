@@ -47,20 +47,35 @@ var arrows = map[string][]string{
 
 	"actors/playground/demo": {},
 
-	"cmd/acpod": {"actors/pod", "actors/pod/config", "actors/playground", "actors/playground/demo", "runtime/process"},
+	"actors/chaos/wire":    {},
+	"actors/chaos/pod":     {},
+	"actors/chaos/agent":   protocolOnly(),
+	"actors/chaos/conform": protocolOnly("actors/chaos/wire"),
+	"actors/chaos/scale":   protocolOnly("actors/chaos/wire", "actors/chaos/pod", "actors/chaos"),
+	"actors/chaos":         protocolOnly("actors/chaos/wire", "actors/chaos/pod", "actors/chaos/agent"),
+
+	"runtime/admission": {"runtime/kernel"},
+
+	"cmd/acpod-chaos": {"actors/chaos", "actors/chaos/agent", "actors/chaos/conform", "actors/chaos/scale"},
+	"cmd/acpod":       {"actors/pod", "actors/pod/config", "actors/playground", "actors/playground/demo", "runtime/process"},
 }
 
 // below is what every actor may use, the runtime and the protocol, and the rooms given.
 func below(rooms ...string) []string {
 	return append(rooms, "protocol/jsonrpc", "protocol/acp", "protocol/mcp",
-		"runtime/kernel", "runtime/inspect", "runtime/process", "runtime/door")
+		"runtime/kernel", "runtime/admission", "runtime/inspect", "runtime/process", "runtime/door")
+}
+
+// protocolOnly is what the harness may use: nothing of the server but how its wire is written, and the rooms given.
+func protocolOnly(rooms ...string) []string {
+	return append(rooms, "protocol/jsonrpc", "protocol/acp", "protocol/mcp")
 }
 
 // onlyIn are imports that belong to few files.
 var onlyIn = map[string][]string{
 	"github.com/asynkron/protoactor-go": {"runtime/kernel/cell.go", "runtime/kernel/mailbox.go"},
 	"github.com/knadh/koanf":            {"actors/pod/"},
-	"github.com/lxzan/gws":              {"actors/connection/"},
+	"github.com/lxzan/gws":              {"actors/connection/", "actors/chaos/"},
 	"github.com/mark3labs/mcp-go":       {"actors/facade/", "actors/playground/"},
 	"github.com/kaptinlin/jsonschema":   {"actors/capability/"},
 }
