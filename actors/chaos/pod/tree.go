@@ -1,0 +1,127 @@
+package pod
+
+import (
+	"context"
+	"encoding/json/v2"
+	"fmt"
+	"strings"
+)
+
+// Node is a line of /debug/tree.
+type Node struct {
+	Path     string           `json:"path"`
+	Kind     string           `json:"kind"`
+	Gen      uint64           `json:"gen"`
+	State    string           `json:"state"`
+	SinceMS  int64            `json:"since_ms"`
+	Queue    Queue            `json:"queue"`
+	Account  Account          `json:"account"`
+	Doing    *Doing           `json:"doing"`
+	Owes     []Owed           `json:"owes"`
+	Refused  map[string]int64 `json:"refused"`
+	Restarts int              `json:"restarts"`
+	Attrs    map[string]any   `json:"attrs"`
+	Children []Node           `json:"children"`
+	Pod      *Figures         `json:"pod"` // of the root
+}
+
+// Queue is what waits in a mailbox.
+type Queue struct {
+	N        int64 `json:"n"`
+	Bytes    int64 `json:"bytes"`
+	OldestMS int64 `json:"oldest_ms"`
+}
+
+// Account is what is charged, in bytes.
+type Account struct {
+	Used  int64 `json:"used"`
+	Limit int64 `json:"limit"`
+}
+
+// Doing is the turn that runs.
+type Doing struct {
+	Type  string `json:"type"`
+	ForMS int64  `json:"for_ms"`
+}
+
+// Owed is an obligation in the kernel's book.
+type Owed struct {
+	Name  string `json:"name"`
+	ForMS int64  `json:"for_ms"`
+}
+
+// Figures are those of the pod as a whole.
+type Figures struct {
+	BytesUsed      int64 `json:"bytes_used"`
+	BytesLimit     int64 `json:"bytes_limit"`
+	WorstCaseBytes int64 `json:"worst_case_bytes"`
+	TokensLive     int64 `json:"tokens_live"`
+	CallsInFlight  int64 `json:"calls_in_flight"`
+	Agents         int64 `json:"agents"`
+	Connections    int64 `json:"connections"`
+	Sessions       int64 `json:"sessions"`
+}
+
+// Tree is the tree now.
+func (p *Pod) Tree(ctx context.Context) (*Node, error) {
+	text, err := p.TreeText(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var root Node
+	if err := json.Unmarshal(text, &root); err != nil {
+		return nil, fmt.Errorf("/debug/tree: %w", err)
+	}
+	if root.Pod == nil {
+		return nil, fmt.Errorf("/debug/tree: the root has no pod")
+	}
+	return &root, nil
+}
+
+// TreeText is the answer of /debug/tree as it came.
+func (p *Pod) TreeText(ctx context.Context) ([]byte, error) { return p.get(ctx, "/debug/tree") }
+
+// Name is the last part of the path.
+func (n *Node) Name() string { return n.Path[strings.LastIndexByte(n.Path, '/')+1:] }
+
+// Each visits the node and all below it.
+func (n *Node) Each(visit func(*Node)) {
+	visit(n)
+	for i := range n.Children {
+		n.Children[i].Each(visit)
+	}
+}
+
+// Find is the first node with that name, nil for none.
+func (n *Node) Find(name string) (found *Node) {
+	n.Each(func(one *Node) {
+		if found == nil && one.Name() == name {
+			found = one
+		}
+	})
+	return found
+}
+
+// Unrest says what keeps the tree from being at rest as the contract defines it, or nothing: every account reads 0, nothing is owed,
+// gateway and sessions have no children.
+func (n *Node) Unrest() string {
+	var why []string
+	n.Each(func(one *Node) {
+		if one.Account.Used != 0 {
+			why = append(why, fmt.Sprintf("%s uses %d bytes", one.Path, one.Account.Used))
+		}
+		for _, owed := range one.Owes {
+			why = append(why, fmt.Sprintf("%s owes %q for %d ms", one.Path, owed.Name, owed.ForMS))
+		}
+		if name := one.Name(); (name == "gateway" || name == "sessions") && len(one.Children) != 0 {
+			why = append(why, fmt.Sprintf("%s has %d children", one.Path, len(one.Children)))
+		}
+	})
+	if f := n.Pod; f != nil && (f.BytesUsed|f.TokensLive|f.CallsInFlight|f.Agents|f.Connections|f.Sessions) != 0 {
+		why = append(why, fmt.Sprintf("pod %+v", *f))
+	}
+	if len(why) > 6 {
+		why = append(why[:6], fmt.Sprintf("and %d more", len(why)-6))
+	}
+	return strings.Join(why, "; ")
+}
