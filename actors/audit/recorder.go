@@ -24,6 +24,7 @@ type queued struct {
 type Recorder struct {
 	queue   chan queued
 	dropped atomic.Int64
+	ends    outcomes
 	// telling is set while the actor has been woken about drops and has not answered yet.
 	telling atomic.Bool
 	ref     atomic.Pointer[kernel.Ref]
@@ -31,6 +32,9 @@ type Recorder struct {
 
 // Record implements capability.Audit. What is recorded before the actor has started waits for it.
 func (r *Recorder) Record(e capability.Entry) {
+	if e.Event != capability.EventCall {
+		r.ends.count(e.Outcome)
+	}
 	ref := r.actor()
 	var lease *kernel.Lease
 	var err error

@@ -2,8 +2,18 @@ package pod
 
 import (
 	"github.com/acpod/acpod/actors/connection"
+	"github.com/acpod/acpod/actors/tunnel"
 	"github.com/acpod/acpod/runtime/inspect"
 )
+
+// counters gathers what the parts of the pod counted, for one scrape.
+func (l *life) counters() []inspect.Counter {
+	out := socketCounters(l.gateway.Stats())
+	minted, revoked := l.sessions.Tokens().Counts()
+	out = append(out, tokenCounters(minted, revoked)...)
+	out = append(out, tunnelCounters(l.tunnels.Snapshot())...)
+	return append(out, callCounters(l.recorder.Outcomes())...)
+}
 
 // socketCounters turns what the gateway counted into metrics. Labels are the gateway's own words.
 func socketCounters(s connection.Stats) []inspect.Counter {
@@ -21,6 +31,35 @@ func socketCounters(s connection.Stats) []inspect.Counter {
 	}
 	for why, n := range s.Refused {
 		out = append(out, inspect.Counter{Name: "acpod_upgrades_refused_total", Help: "Upgrades refused.", Label: "why", Is: why, Value: n})
+	}
+	return out
+}
+
+// tokenCounters are such that minted = revoked + acpod_pod_tokens_live whenever no token is being minted or revoked.
+func tokenCounters(minted, revoked int64) []inspect.Counter {
+	return []inspect.Counter{
+		{Name: "acpod_tokens_minted_total", Help: "Session tokens made.", Value: minted},
+		{Name: "acpod_tokens_revoked_total", Help: "Session tokens revoked.", Value: revoked},
+	}
+}
+
+// tunnelCounters tell each MCP connection of a client that was opened, and how it was closed.
+func tunnelCounters(c tunnel.Connections) []inspect.Counter {
+	closed := func(how string, n int64) inspect.Counter {
+		return inspect.Counter{Name: "acpod_mcp_connections_closed_total", Help: "MCP connections of clients that ended.", Label: "how", Is: how, Value: n}
+	}
+	return []inspect.Counter{
+		closed("disconnected", c.Disconnected), closed("unanswered", c.Unanswered), closed("socket_gone", c.SocketGone),
+		closed("late", c.Late), closed("taken", c.Taken),
+		{Name: "acpod_mcp_connections_opened_total", Help: "MCP connections that clients opened.", Value: c.Opened},
+	}
+}
+
+// callCounters tell how calls of tools ended, in the words of the audit.
+func callCounters(outcomes map[string]int64) []inspect.Counter {
+	out := make([]inspect.Counter, 0, len(outcomes))
+	for outcome, n := range outcomes {
+		out = append(out, inspect.Counter{Name: "acpod_calls_total", Help: "Calls of tools that ended, by outcome; refused ones were never sent.", Label: "outcome", Is: outcome, Value: n})
 	}
 	return out
 }

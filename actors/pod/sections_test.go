@@ -66,7 +66,7 @@ connections_per_address = 3
 		"session": {sessions, []string{
 			"Agent.Command", "Agent.Dir", "Agent.Env", "Agent.LineBytes", "Agent.LineWait", "Agent.StartTimeout", "Agent.StopGrace", "Agent.StdinTimeout", "Agent.Secrets", "Agent.Version", "Agent.Guardian", "Agent.Log",
 			"Desk.Tag", "Desk.View", "Desk.Audit", "Desk.Ledger", "Desk.Open", "Desk.Log", "Desk.Limits.KeepResult", "Desk.Limits.Calls", "Desk.Limits.Keys", "Desk.Limits.Names", "Desk.Limits.Servers", "Desk.Limits.KeptBytes",
-			"Tunnel.Pages", "Tunnel.Calls", "Tunnel.Connect", "Tunnel.Disconnect", "Log",
+			"Tunnel.Pages", "Tunnel.Calls", "Tunnel.Connect", "Tunnel.Disconnect", "TunnelStats", "Log",
 		}},
 		"facade": {facadeConfig(loaded, desk, nil, "v1"), []string{
 			"Socket", "Callers", "Bytes", "Connections", "ReadTimeout",

@@ -19,6 +19,7 @@ import (
 	"github.com/acpod/acpod/actors/pod/config"
 	"github.com/acpod/acpod/actors/session"
 	"github.com/acpod/acpod/actors/session/agent"
+	"github.com/acpod/acpod/actors/tunnel"
 	"github.com/acpod/acpod/runtime/inspect"
 	"github.com/acpod/acpod/runtime/kernel"
 	"github.com/acpod/acpod/runtime/process"
@@ -53,6 +54,7 @@ func Serve(o Options) error {
 		return err
 	}
 	defer life.ledger.close()
+	defer life.flight.Stop()
 	defer life.sockets.close()
 	defer life.ready.remove()
 	return life.run()
@@ -87,6 +89,9 @@ type life struct {
 	ledger    *fileLedger // nil = idempotency keys are forgotten with the pod
 	kernel    *kernel.Kernel
 	inspector *inspect.Inspector
+	flight    *inspect.Flight
+	recorder  *audit.Recorder
+	tunnels   *tunnel.Stats
 	gateway   *connection.Gateway
 	sessions  *session.Sessions
 	phase     phase
@@ -107,6 +112,7 @@ func prepare(o Options) (*life, error) {
 		err = l.compose()
 	}
 	if err != nil {
+		l.flight.Stop()
 		l.ledger.close()
 		l.sockets.close()
 		return nil, err
@@ -122,9 +128,11 @@ func (l *life) compose() error {
 	}
 	l.kernel = kernel.New(kernel.Options{Limit: int64(cfg.Limits.PodBytes), Logger: l.log, OnExit: l.exited, OnStart: func(s kernel.Started) { l.inspector.Started(s) }})
 
-	recorder, auditSpec := audit.New(audit.Config{Path: cfg.Audit.Path, Log: l.log.Handler()})
+	l.tunnels = &tunnel.Stats{}
+	var auditSpec kernel.Spec
+	l.recorder, auditSpec = audit.New(audit.Config{Path: cfg.Audit.Path, Log: l.log.Handler()})
 	calls := &atomic.Int64{}
-	shared := capability.DeskConfig{Audit: recorder, Open: calls}
+	shared := capability.DeskConfig{Audit: l.recorder, Open: calls}
 	if l.ledger != nil {
 		shared.Ledger = l.ledger
 	}
@@ -146,11 +154,15 @@ func (l *life) compose() error {
 	if err != nil {
 		return err
 	}
+	sessionCfg.TunnelStats = l.tunnels
 	l.sessions = session.New(sessionCfg)
+	if l.flight, err = inspect.StartFlight(int64(cfg.Debug.FlightBytes)); err != nil {
+		return fmt.Errorf("debug.flight_bytes: %w; set it to 0", err)
+	}
 	supervisor := &place{}
 	l.gateway = connection.New(connectionConfig(cfg, version), supervisor.find, l.sessions.Learned())
 	l.inspector = inspect.New(inspect.Options{
-		Tree: l.kernel.Tree, Counters: func() []inspect.Counter { return socketCounters(l.gateway.Stats()) }, AuthKey: cfg.Secrets.Debug, Version: version,
+		Tree: l.kernel.Tree, Counters: l.counters, Refusals: l.kernel.Refusals, Flight: l.flight, AuthKey: cfg.Secrets.Debug, Version: version,
 		Figures: counts{worst: worstCase(cfg.Limits), calls: calls, tokens: l.sessions.Tokens().Live, agents: l.sessions.Agents}.figures,
 	})
 

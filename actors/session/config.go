@@ -74,6 +74,8 @@ type Config struct {
 
 	Desk   capability.DeskConfig // template of each desk: grants, audit, ledger, limits; Tag and View are set by the session
 	Tunnel tunnel.Limits
+	// TunnelStats counts the MCP connections of all tunnels; nil = nobody does.
+	TunnelStats *tunnel.Stats
 
 	Version string // of this pod, told to servers and agents
 }

@@ -18,8 +18,8 @@ const tokenShards = 256
 // behind an atomic pointer. Writing is safe from any goroutine, because releases run on their own. The zero value is
 // ready. It knows the SHA-256 of each token and never the token.
 type Tokens struct {
-	shards [tokenShards]atomic.Pointer[map[[32]byte]capability.Caller]
-	live   atomic.Int64
+	shards          [tokenShards]atomic.Pointer[map[[32]byte]capability.Caller]
+	minted, revoked atomic.Int64
 }
 
 // Mint makes a token of 32 random bytes (base64url without padding) that stands for the caller until exactly this
@@ -31,7 +31,7 @@ func (t *Tokens) Mint(caller capability.Caller) string {
 	sha := sha256.Sum256([]byte(token))
 	caller.Token = sha
 	if t.change(sha, func(shard map[[32]byte]capability.Caller) { shard[sha] = caller }) {
-		t.live.Add(1)
+		t.minted.Add(1)
 	}
 	return token
 }
@@ -43,7 +43,7 @@ func (t *Tokens) Revoke(token string) bool {
 	if !t.change(sha, func(shard map[[32]byte]capability.Caller) { delete(shard, sha) }) {
 		return false
 	}
-	t.live.Add(-1)
+	t.revoked.Add(1)
 	return true
 }
 
@@ -62,7 +62,17 @@ func (t *Tokens) Resolve(sha [32]byte) (capability.Caller, bool) {
 }
 
 // Live is how many tokens work now.
-func (t *Tokens) Live() int { return int(t.live.Load()) }
+func (t *Tokens) Live() int {
+	minted, revoked := t.Counts()
+	return int(minted - revoked)
+}
+
+// Counts are the tokens minted and those revoked so far; the difference works now. A token that is minted and revoked while they are
+// read may be missing in both, never in the first alone.
+func (t *Tokens) Counts() (minted, revoked int64) {
+	revoked = t.revoked.Load()
+	return t.minted.Load(), revoked
+}
 
 // change replaces the shard of sha by an edited copy and tells whether its size changed.
 func (t *Tokens) change(sha [32]byte, edit func(map[[32]byte]capability.Caller)) bool {

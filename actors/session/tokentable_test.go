@@ -32,6 +32,9 @@ func TestATokenStandsForItsCallerUntilItIsRevoked(t *testing.T) {
 	if !table.Revoke(a) || table.Revoke(a) {
 		t.Error("a revocation must change something once")
 	}
+	if minted, revoked := table.Counts(); minted != 2 || revoked != 1 {
+		t.Errorf("%d minted, %d revoked, want 2 and 1", minted, revoked)
+	}
 	if _, ok := resolves(&table, a); ok {
 		t.Error("a revoked token still works")
 	}

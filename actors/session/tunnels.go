@@ -132,7 +132,7 @@ func claims(holders []*served) []tunnel.Claim {
 // openTunnel opens the tunnel of one server.
 func (x *session) openTunnel(one *served, client Client) {
 	t := tunnel.New(tunnel.Params{Declared: one.Declared, Carrier: client, Attach: one.attach, Session: x.id, Tag: acp.SessionTag(x.id),
-		Desk: x.desk, Version: x.s.cfg.Version, Limits: x.s.cfg.Tunnel})
+		Desk: x.desk, Version: x.s.cfg.Version, Limits: x.s.cfg.Tunnel, Stats: x.s.cfg.TunnelStats})
 	_ = x.desk.Signal(capability.Attach{Source: t})
 	x.tunnelled++
 	ref, err := x.c.Spawn(t.Spec(fmt.Sprintf("tunnel-%d", x.tunnelled)))

@@ -49,7 +49,7 @@ func (a *actor) connect(c *kernel.Ctx) error {
 		a.target = a.t.params.Declared.ID
 		return a.list(c)
 	}
-	a.opening = &opening{codec: a.codec, stream: a.t.stream}
+	a.opening = &opening{codec: a.codec, stream: a.t.stream, stats: a.t.params.Stats}
 	a.owed = c.Own("mcp/disconnect", a.t.release(c, a.opening))
 	ticket, err := a.t.params.Carrier.Request(c, Out{Stream: a.t.stream, Method: method, Params: params,
 		Cancel: a.codec.CancelFrames, Arrived: a.opening.arrived})
@@ -66,19 +66,25 @@ func (a *actor) connect(c *kernel.Ctx) error {
 func (t *Tunnel) release(c *kernel.Ctx, o *opening) func(context.Context, error) {
 	log, carrier, limit := c.Log(), t.params.Carrier, t.limits.Disconnect
 	return func(ctx context.Context, _ error) {
-		f := o.close()
+		f, open := o.close()
 		if f == nil {
+			if open {
+				o.stats.closed(nil)
+			}
 			return
 		}
 		carrier.Unbind(f.ConnectionID)
 		select {
 		case <-carrier.Gone():
+			o.stats.closed(ErrGone)
 			return
 		default:
 		}
 		ctx, cancel := context.WithTimeout(ctx, limit)
 		defer cancel()
-		if err := carrier.Disconnect(ctx, *f); err != nil && !errors.Is(err, ErrGone) {
+		err := carrier.Disconnect(ctx, *f)
+		o.stats.closed(err)
+		if err != nil && !errors.Is(err, ErrGone) {
 			log.Warn("mcp/disconnect had no good answer; the client may keep that connection", "error", shown(err))
 		}
 	}
@@ -106,6 +112,7 @@ func (a *actor) connected(c *kernel.Ctx, m *kernel.Answer, err error) error {
 	if err := a.t.params.Carrier.Bind(id, c.Self()); err != nil {
 		// The id is another tunnel's, so closing it would close that one's connection.
 		a.owed.Moot()
+		a.t.params.Stats.unbound(err)
 		return a.fail(c, "mcp/connect: "+shown(err))
 	}
 	a.target = id

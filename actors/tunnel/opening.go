@@ -13,6 +13,7 @@ import (
 type opening struct {
 	codec  acp.Codec
 	stream string
+	stats  *Stats
 	state  atomic.Pointer[opened] // nil: not answered
 }
 
@@ -26,21 +27,26 @@ type opened struct {
 // without a usable id has opened nothing that could be named, and closed.
 func (o *opening) arrived(result []byte) *Farewell {
 	id, err := o.codec.ParseConnected(result)
-	if err != nil || o.state.CompareAndSwap(nil, &opened{id: id}) {
+	if err != nil {
 		return nil
 	}
+	o.stats.open()
+	if o.state.CompareAndSwap(nil, &opened{id: id}) {
+		return nil
+	}
+	o.stats.dismissed()
 	return o.farewell(id) // it was closed before
 }
 
-// close ends the opening. It returns what closes the connection when one was
-// opened and not closed yet; else nil, and an answer that still comes is closed
-// by the reader.
-func (o *opening) close() *Farewell {
+// close ends the opening. It tells whether a connection was opened and not closed
+// yet, and what closes it, nil when its generation has no disconnect. An answer
+// that still comes is closed by the reader.
+func (o *opening) close() (f *Farewell, open bool) {
 	before := o.state.Swap(&opened{closed: true})
 	if before == nil || before.closed {
-		return nil
+		return nil, false
 	}
-	return o.farewell(before.id)
+	return o.farewell(before.id), true
 }
 
 func (o *opening) farewell(id string) *Farewell {

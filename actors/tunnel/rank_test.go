@@ -70,13 +70,21 @@ func TestTheLastOneStandingIsTheSameForEveryOrderOfArrival(t *testing.T) {
 }
 
 func TestAnOpenedConnectionIsClosedOnceWhoeverLearnsOfItFirst(t *testing.T) {
+	stats := &Stats{}
 	for range 2000 {
-		o := &opening{codec: acp.GenA, stream: "s"}
+		o := &opening{codec: acp.GenA, stream: "s", stats: stats}
 		farewells := make(chan *Farewell, 3)
 		var group sync.WaitGroup
 		group.Go(func() { farewells <- o.arrived([]byte(`{"connectionId":"c-1"}`)) })
-		group.Go(func() { farewells <- o.close() })
-		group.Go(func() { farewells <- o.close() })
+		for range 2 {
+			group.Go(func() {
+				f, open := o.close()
+				if open {
+					stats.closed(nil)
+				}
+				farewells <- f
+			})
+		}
 		group.Wait()
 		close(farewells)
 		n := 0
@@ -91,5 +99,8 @@ func TestAnOpenedConnectionIsClosedOnceWhoeverLearnsOfItFirst(t *testing.T) {
 		if n != 1 {
 			t.Fatalf("%d farewells", n)
 		}
+	}
+	if c := stats.Snapshot(); c.Opened != 2000 || c.Disconnected+c.Late != 2000 {
+		t.Errorf("each is opened once and closed once: %+v", c)
 	}
 }

@@ -55,6 +55,7 @@ type Params struct {
 	Desk     kernel.Ref // is told capability.Changed
 	Version  string     // of acpod, for clientInfo
 	Limits   Limits
+	Stats    *Stats // counts the MCP connections; nil = nobody does
 }
 
 // Tunnel is the handle of one declared server: the [capability.Source] that a

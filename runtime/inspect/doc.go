@@ -9,6 +9,7 @@
 //	GET /debug/events        server-sent events: the start and the end of each generation, and what followed it
 //	GET /debug/              a page over the three
 //	GET /metrics             Prometheus, from the same tree
+//	GET /debug/flight        what the runtime's goroutines did in the last seconds, when it is recorded; no payload is in it
 //	GET /debug/pprof/        the runtime's profiles
 //
 // With a key everything but the page's own files asks for it as a bearer token. Who may reach the listener at all (Host, Origin)

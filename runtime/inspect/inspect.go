@@ -35,6 +35,10 @@ type Options struct {
 	Figures func(root kernel.Node) []Figure
 	// Counters are what parts of the pod have counted so far; nil = none. It is called once a scrape and must not block.
 	Counters func() []Counter
+	// Refusals are all refusals so far, by kind and scope, none of which ever falls; nil = none. Made for kernel.Kernel.Refusals.
+	Refusals func() []kernel.Refusal
+	// Flight is the recorder behind /debug/flight; nil = off.
+	Flight *Flight
 	// AuthKey is the bearer token that everything but the page's files asks for; empty = none.
 	AuthKey string
 	// Version is a label of acpod_build_info.
@@ -61,6 +65,9 @@ func New(o Options) *Inspector {
 	}
 	if o.Counters == nil {
 		o.Counters = func() []Counter { return nil }
+	}
+	if o.Refusals == nil {
+		o.Refusals = func() []kernel.Refusal { return nil }
 	}
 	i := &Inspector{opts: o, key: sha256.Sum256([]byte(o.AuthKey)), events: newEvents()}
 	i.meters = newMeters(i)
@@ -89,6 +96,7 @@ func (i *Inspector) Handler() http.Handler {
 	mux.Handle("GET /debug/tree", i.keyed(http.HandlerFunc(i.serveTree)))
 	mux.Handle("GET /debug/tree/{path...}", i.keyed(http.HandlerFunc(i.serveTree)))
 	mux.Handle("GET /debug/events", i.keyed(http.HandlerFunc(i.serveEvents)))
+	mux.Handle("GET /debug/flight", i.keyed(http.HandlerFunc(i.serveFlight)))
 	mux.Handle("GET /metrics", i.keyed(promhttp.HandlerFor(i.meters.registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4, Timeout: 30 * time.Second})))
 	mux.Handle("/debug/pprof/", i.keyed(http.HandlerFunc(pprof.Index)))
 	mux.Handle("/debug/pprof/cmdline", i.keyed(http.HandlerFunc(pprof.Cmdline)))

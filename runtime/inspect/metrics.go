@@ -23,7 +23,7 @@ var (
 	descUsed    = desc("acpod_account_used_bytes", "Bytes charged to accounts, summed over the accounts of a scope.", "scope")
 	descLimit   = desc("acpod_account_limit_bytes", "Largest limit of an account of the scope.", "scope")
 	descFullest = desc("acpod_account_fullest_ratio", "Use of the fullest account of the scope, 0 to 1.", "scope")
-	descRefused = desc("acpod_refused", "Refusals counted by living actors.", "kind", "scope")
+	descRefused = desc("acpod_refused_total", "Refusals of all actors since the start.", "kind", "scope")
 )
 
 func desc(name, help string, labels ...string) *prometheus.Desc {
@@ -86,9 +86,6 @@ func (t *treeCollector) Collect(out chan<- prometheus.Metric) {
 		if n.Doing != nil {
 			s.atLeast(descTurn, float64(passed(now, n.Doing.Since))/1000, kind)
 		}
-		for scope, count := range n.Refused {
-			s.add(descRefused, float64(count), kind, scope)
-		}
 		if !own || n.Account.Scope == "" {
 			return
 		}
@@ -104,6 +101,9 @@ func (t *treeCollector) Collect(out chan<- prometheus.Metric) {
 			labels = labels[:1]
 		}
 		out <- prometheus.MustNewConstMetric(at.desc, prometheus.GaugeValue, v, labels...)
+	}
+	for _, r := range t.i.opts.Refusals() { // bounded by the kernel
+		out <- prometheus.MustNewConstMetric(descRefused, prometheus.CounterValue, float64(r.Count), r.Kind, r.Scope)
 	}
 	for _, c := range t.i.opts.Counters() {
 		if c.Label == "" {

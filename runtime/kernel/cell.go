@@ -44,7 +44,7 @@ type cell struct {
 
 	mu      sync.Mutex // what the tree shows
 	attrs   map[string]any
-	refused map[string]int64
+	refused map[string]*refused
 }
 
 // slot is a child's place under its parent: its generations follow each other in it.

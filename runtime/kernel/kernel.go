@@ -37,6 +37,8 @@ type Kernel struct {
 	releaseDeadline time.Duration
 	done            chan struct{}
 
+	refusals refusals
+
 	gens atomic.Uint64 // generations count in the kernel, so that an id never means two things
 	ids  atomic.Uint64 // of questions
 

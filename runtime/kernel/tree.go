@@ -80,7 +80,7 @@ func (k *Kernel) node(c *cell) Node {
 	n.Queue, n.Doing = c.mb.stat()
 	n.Account = AccountStat{c.acct.Used(), c.acct.Limit(), c.acct.Scope()}
 	c.mu.Lock()
-	n.Attrs, n.Refused = maps.Clone(c.attrs), maps.Clone(c.refused)
+	n.Attrs, n.Refused = maps.Clone(c.attrs), c.refusedSoFar()
 	c.mu.Unlock()
 	for _, kid := range kids {
 		n.Children = append(n.Children, k.node(kid))
@@ -151,15 +151,6 @@ func (c *cell) attr(key string, v any) {
 		c.attrs = map[string]any{}
 	}
 	c.attrs[key] = shown(v)
-}
-
-func (c *cell) refuse(scope string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.refused == nil {
-		c.refused = map[string]int64{}
-	}
-	c.refused[scope]++
 }
 
 func (c *cell) log() *slog.Logger {

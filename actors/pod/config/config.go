@@ -133,6 +133,8 @@ type Debug struct {
 	Listen  string `koanf:"listen" check:"address-or-empty"`
 	AuthKey string `koanf:"auth_key" secret:"true"`
 	Actions bool   `koanf:"actions"`
+	// FlightBytes is the window of the runtime's flight recorder behind /debug/flight; 0 = off.
+	FlightBytes Size `koanf:"flight_bytes" min:"0B" max:"1GiB"`
 }
 
 // Default is the configuration without a file: everything on loopback, the demo agent, the facade on.

@@ -77,6 +77,7 @@ state.retention = 720h
 debug.listen = 127.0.0.1:8849
 debug.auth_key =
 debug.actions = false
+debug.flight_bytes = 0B
 `
 
 func TestEveryKeyHasItsDocumentedDefault(t *testing.T) {
