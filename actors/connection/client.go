@@ -248,7 +248,7 @@ func (cl *client) Request(c *kernel.Ctx, out tunnel.Out) (kernel.Ticket, error) 
 	if err := cl.enter(a); err != nil {
 		return kernel.Ticket{}, err
 	}
-	f, err := cl.frame(a, out.Method, out.Params)
+	f, err := cl.frame(a, &out)
 	if err != nil {
 		cl.book.takeAsk(a.id)
 		return kernel.Ticket{}, err
@@ -288,14 +288,31 @@ func (cl *client) enter(a *ask) error {
 	return nil
 }
 
-// frame builds and pays for the frame of an ask.
-func (cl *client) frame(a *ask, method string, params []byte) (*outFrame, error) {
-	frame := jsonrpc.AppendRequest(make([]byte, 0, len(method)+len(params)+64), jsonrpc.IntID(int64(a.id)), method, params)
-	lease, err := cl.account.Acquire(int64(len(frame)))
+// frame builds and pays for the frame of an ask. A body is not copied into it: its lease comes with it, and pays here until
+// the frame has ended.
+func (cl *client) frame(a *ask, out *tunnel.Out) (*outFrame, error) {
+	f := &outFrame{stream: a.stream, ask: a.id}
+	id, room := jsonrpc.IntID(int64(a.id)), make([]byte, 0, len(out.Method)+len(out.Params)+64)
+	if out.Body == nil {
+		f.parts[0] = jsonrpc.AppendRequest(room, id, out.Method, out.Params)
+	} else {
+		f.parts = [3][]byte{append(jsonrpc.AppendRequestHead(room, id, out.Method), out.Params...), out.Body,
+			append(append(make([]byte, 0, len(out.Tail)+1), out.Tail...), '}')}
+	}
+	lease, err := cl.account.Acquire(int64(len(f.parts[0]) + len(f.parts[2])))
 	if err != nil {
 		return nil, isGone(err)
 	}
-	return &outFrame{stream: a.stream, parts: [3][]byte{frame}, lease: lease, ask: a.id}, nil
+	f.lease = lease
+	if out.Body == nil {
+		return f, nil
+	}
+	if err := out.Bytes.Move(cl.account); err != nil {
+		lease.Release()
+		return nil, isGone(err)
+	}
+	f.body = out.Bytes
+	return f, nil
 }
 
 // Notify implements tunnel.Carrier.
@@ -341,7 +358,7 @@ func (cl *client) part(a *ask, f tunnel.Farewell) error {
 	if err := cl.enter(a); err != nil {
 		return err
 	}
-	frame, err := cl.frame(a, f.Method, f.Params)
+	frame, err := cl.frame(a, &tunnel.Out{Method: f.Method, Params: f.Params})
 	if err == nil {
 		if err = cl.out.push(frame); err != nil {
 			frame.end(false)

@@ -26,6 +26,7 @@ type outFrame struct {
 	stream string
 	parts  [3][]byte
 	lease  *kernel.Lease
+	body   *kernel.Lease // of a part that lies in somebody else's buffer, which the frame keeps alive
 	done   func(written bool)
 	ask    uint64 // the id, when it is a request of ours: it can be taken out of the queue
 	answer bool   // an answer to the client: its place is reserved, it is never refused and never taken out
@@ -40,6 +41,7 @@ func (f *outFrame) size() int64 {
 // end ends the frame's life: it was written, or never will be.
 func (f *outFrame) end(written bool) {
 	f.lease.Release()
+	f.body.Release()
 	if f.done != nil {
 		f.done(written)
 	}

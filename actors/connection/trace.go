@@ -3,6 +3,7 @@ package connection
 import (
 	"context"
 	"log/slog"
+	"slices"
 
 	"github.com/acpod/acpod/protocol/jsonrpc"
 )
@@ -23,11 +24,11 @@ func (t *tracer) out(f *outFrame) {
 	if t == nil {
 		return
 	}
-	if f.parts[1] != nil { // an answer in parts
-		t.log.Debug("acp frame", "dir", "out", "kind", jsonrpc.Response.String(), "bytes", f.size())
-		return
+	envelope := f.parts[0]
+	if f.parts[1] != nil { // what is carried is not looked at
+		envelope = slices.Concat(envelope, []byte("null"), f.parts[2])
 	}
-	t.frame("out", f.parts[0], int(f.size()))
+	t.frame("out", envelope, int(f.size()))
 }
 
 func (t *tracer) frame(direction string, data []byte, size int) {

@@ -82,6 +82,8 @@ func (c *client) Loopback() bool        { return !c.far }
 func (c *client) Gone() <-chan struct{} { return c.gone }
 
 func (c *client) Request(by *kernel.Ctx, out tunnel.Out) (kernel.Ticket, error) {
+	out.Params = slices.Concat(out.Params, out.Body, out.Tail)
+	out.Bytes.Release() // the frame was written
 	return by.Request(c.ref, carried_{out})
 }
 

@@ -168,18 +168,39 @@ func (a *actor) requestID(n uint64) string {
 
 // ask sends one inner request.
 func (a *actor) ask(c *kernel.Ctx, n uint64, method string, params []byte) (kernel.Ticket, error) {
-	out := Out{Stream: a.t.stream, Cancel: a.codec.CancelFrames}
-	id := ""
-	if a.codec.Stateless() {
-		id = a.requestID(n)
-		out.RequestID = id
-		var err error
-		if params, err = mcp.ModernParams(params, a.t.params.Version); err != nil {
-			return kernel.Ticket{}, err
-		}
+	out, params, err := a.inquiry(n, params)
+	if err != nil {
+		return kernel.Ticket{}, err
 	}
-	out.Method, out.Params = a.codec.Message(a.target, id, method, params)
+	out.Method, out.Params = a.codec.Message(a.target, out.RequestID, method, params)
 	return a.t.params.Carrier.Request(c, out)
+}
+
+// behindArguments closes the params of a tools/call and the message that they are in.
+var behindArguments = []byte("}}")
+
+// askCall sends one tools/call. The arguments are no copy: they are written from where
+// the caller's request lies, and the lease goes with them.
+func (a *actor) askCall(c *kernel.Ctx, n uint64, tool string, arguments []byte, lease *kernel.Lease) (kernel.Ticket, error) {
+	out, params, err := a.inquiry(n, mcp.CallParams(tool, nil, jsonrpc.IntID(int64(n))))
+	if err != nil {
+		return kernel.Ticket{}, err
+	}
+	method, head := a.codec.Head(a.target, out.RequestID, mcp.MethodToolsCall)
+	out.Method, out.Params = method, append(head, mcp.ArgumentsHead(params)...)
+	out.Body, out.Tail, out.Bytes = arguments, behindArguments, lease
+	return a.t.params.Carrier.Request(c, out)
+}
+
+// inquiry is what all inner requests of this generation share, and params as it has them.
+func (a *actor) inquiry(n uint64, params []byte) (Out, []byte, error) {
+	out := Out{Stream: a.t.stream, Cancel: a.codec.CancelFrames}
+	if !a.codec.Stateless() {
+		return out, params, nil
+	}
+	out.RequestID = a.requestID(n)
+	params, err := mcp.ModernParams(params, a.t.params.Version)
+	return out, params, err
 }
 
 // inner takes the inner result out of an answer. The lease stays the answer's.

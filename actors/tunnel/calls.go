@@ -56,13 +56,14 @@ func (s *calls) failAll(c *kernel.Ctx, err error) {
 
 // call sends one tools/call. The bytes of its arguments are spliced as they came.
 func (a *actor) call(c *kernel.Ctx, m capability.Call) {
-	defer m.Bytes.Release() // the carrier has copied them by then
 	q := c.Question()
 	if q == nil {
+		m.Bytes.Release()
 		c.Refuse("message")
 		return
 	}
 	refuse := func(scope string, cause error) {
+		m.Bytes.Release()
 		c.Refuse(scope)
 		q.Fail(&capability.NotSent{Cause: cause})
 	}
@@ -80,7 +81,7 @@ func (a *actor) call(c *kernel.Ctx, m capability.Call) {
 		return
 	}
 	n := a.next()
-	ticket, err := a.ask(c, n, mcp.MethodToolsCall, mcp.CallParams(m.Tool, m.Arguments, jsonrpc.IntID(int64(n))))
+	ticket, err := a.askCall(c, n, m.Tool, m.Arguments, m.Bytes)
 	if err != nil {
 		if errors.Is(err, ErrGone) {
 			err = errGone

@@ -57,7 +57,12 @@ var (
 type Out struct {
 	Stream string // one tunnel is one stream: its frames keep their order
 	Method string
-	Params []byte // the carrier copies them into its frame before it returns
+	Params []byte // the carrier copies them into its frame before it returns; with Body, what stands before that
+	// Body, when set, is the large part of params, and Tail what stands behind it. Body is
+	// written from where it lies and never copied: Bytes pays for it, and is the carrier's
+	// from a Request that returned no error on, until the frame is written or dropped.
+	Body, Tail []byte
+	Bytes      *kernel.Lease
 	// RequestID is the inner request id of generation C, else empty. While the
 	// request is open, an mcp/message of the client with that id goes to c as [Inbound].
 	RequestID string

@@ -49,7 +49,8 @@ func (s *socket) Request(c *kernel.Ctx, out Out) (kernel.Ticket, error) {
 	if s.refuse != nil {
 		return kernel.Ticket{}, s.refuse
 	}
-	out.Params = slices.Clone(out.Params)
+	out.Params = slices.Concat(out.Params, out.Body, out.Tail)
+	out.Bytes.Release() // the frame was written
 	return c.Request(s.ref, wire{out})
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/acpod/acpod/actors/capability"
 	"github.com/acpod/acpod/protocol/acp"
+	"github.com/acpod/acpod/protocol/jsonrpc"
 	"github.com/acpod/acpod/runtime/kernel"
 	"github.com/acpod/acpod/runtime/kerneltest"
 )
@@ -58,7 +59,8 @@ func TestEachGenerationConnectsListsCallsCancelsAndDisconnectsInItsOwnWords(t *t
 
 			ticket := l.call(capability.Call{Tool: "katashiro.click", Arguments: []byte(`{ "a" : 1e2 }`)})
 			q := l.request(g.message, "")
-			if sent := string(l.out(q).Params); !strings.HasPrefix(sent, g.target) || !strings.Contains(sent, `"method":"tools/call","params":{"name":"katashiro.click","arguments":{ "a" : 1e2 },`) {
+			if sent := string(l.out(q).Params); !jsonrpc.Valid(l.out(q).Params) || !strings.HasPrefix(sent, g.target) ||
+				!strings.Contains(sent, `"method":"tools/call","params":{"name":"katashiro.click","_meta":{`) || !strings.HasSuffix(sent, `,"arguments":{ "a" : 1e2 }}}`) {
 				t.Errorf("%s: the call is %s", g.name, sent)
 			}
 			l.answer(q, wrap(`{"content":[]}`))

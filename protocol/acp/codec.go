@@ -28,6 +28,9 @@ type Codec interface {
 	// makes and never uses twice for one target, is told in generation C only. nil params leave
 	// the member out.
 	Message(target, requestID, method string, params []byte) (outerMethod string, outer []byte)
+	// Head is Message for a request whose params are written apart: what stands before
+	// them. One closing brace stands behind them.
+	Head(target, requestID, method string) (outerMethod string, head []byte)
 	// Unwrap takes the inner result out of the outer one, as a range of it. Where the
 	// inner error travels in the result, it is returned; a result that is no
 	// envelope is an Internal error.
@@ -111,10 +114,19 @@ func one(name, value string) []byte {
 	return append(jsonrpc.AppendString(dst, value), '}')
 }
 
+// appendMethod appends the inner method behind the address.
+func appendMethod(dst []byte, method string) []byte {
+	return jsonrpc.AppendString(append(dst, `,"method":`...), method)
+}
+
+// appendHead appends the inner method, and what stands before its params.
+func appendHead(dst []byte, method string) []byte {
+	return append(appendMethod(dst, method), `,"params":`...)
+}
+
 // appendInner appends the inner method and params behind the address.
 func appendInner(dst []byte, method string, params []byte) []byte {
-	dst = append(dst, `,"method":`...)
-	dst = jsonrpc.AppendString(dst, method)
+	dst = appendMethod(dst, method)
 	if params != nil {
 		dst = append(dst, `,"params":`...)
 		dst = append(dst, params...)

@@ -23,6 +23,10 @@ func (connecting) Message(target, _, method string, params []byte) (string, []by
 	return MethodMCPMessage, messageTo(target, method, params)
 }
 
+func (connecting) Head(target, _, method string) (string, []byte) {
+	return MethodMCPMessage, appendHead(connectionAddress(target), method)
+}
+
 func (connecting) Unwrap(result []byte) ([]byte, *jsonrpc.Error) { return result, nil }
 
 func (connecting) Disconnect(target string) (string, []byte, bool, bool) {
@@ -60,6 +64,10 @@ func (gen0) Message(target, _, method string, params []byte) (string, []byte) {
 	return MethodMCPMessage0, messageTo(target, method, params)
 }
 
+func (gen0) Head(target, _, method string) (string, []byte) {
+	return MethodMCPMessage0, appendHead(connectionAddress(target), method)
+}
+
 func (gen0) Unwrap(result []byte) ([]byte, *jsonrpc.Error) { return result, nil }
 
 func (gen0) Disconnect(target string) (string, []byte, bool, bool) {
@@ -86,10 +94,17 @@ func (genC) Connect(Declared) (string, []byte, bool) { return "", nil, false }
 func (genC) ParseConnected([]byte) (string, error) { return "", ErrConnected }
 
 func (genC) Message(target, requestID, method string, params []byte) (string, []byte) {
+	return MethodMCPMessage, appendInner(serverAddress(target, requestID), method, params)
+}
+
+func (genC) Head(target, requestID, method string) (string, []byte) {
+	return MethodMCPMessage, appendHead(serverAddress(target, requestID), method)
+}
+
+func serverAddress(target, requestID string) []byte {
 	dst := jsonrpc.AppendString([]byte(`{"serverId":`), target)
 	dst = append(dst, `,"requestId":`...)
-	dst = jsonrpc.AppendString(dst, requestID)
-	return MethodMCPMessage, appendInner(dst, method, params)
+	return jsonrpc.AppendString(dst, requestID)
 }
 
 func (genC) Unwrap(result []byte) ([]byte, *jsonrpc.Error) {
@@ -121,5 +136,9 @@ func (genC) ParseInbound(method string, params []byte) (Inbound, error) {
 }
 
 func messageTo(target, method string, params []byte) []byte {
-	return appendInner(jsonrpc.AppendString([]byte(`{"connectionId":`), target), method, params)
+	return appendInner(connectionAddress(target), method, params)
+}
+
+func connectionAddress(target string) []byte {
+	return jsonrpc.AppendString([]byte(`{"connectionId":`), target)
 }

@@ -14,6 +14,16 @@ func AppendRequest(dst []byte, id ID, method string, params []byte) []byte {
 	return appendCall(dst, method, params)
 }
 
+// AppendRequestHead appends what stands before the params of a request; one closing brace stands behind them. For params
+// that are written apart.
+func AppendRequestHead(dst []byte, id ID, method string) []byte {
+	dst = append(dst, head+`"id":`...)
+	dst = id.Append(dst)
+	dst = append(dst, `,"method":`...)
+	dst = AppendString(dst, method)
+	return append(dst, `,"params":`...)
+}
+
 // AppendNotification appends a notification; params as in AppendRequest.
 func AppendNotification(dst []byte, method string, params []byte) []byte {
 	dst = append(dst, head...)

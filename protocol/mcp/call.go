@@ -20,6 +20,14 @@ func CallParams(name string, arguments []byte, token jsonrpc.ID) []byte {
 	return append(dst, '}')
 }
 
+// ArgumentsHead opens the params of tools/call, which have no arguments yet, for
+// arguments that are written apart: it is what stands before them. One closing brace
+// stands behind them.
+func ArgumentsHead(params []byte) []byte {
+	head := params[: len(params)-1 : len(params)-1]
+	return append(head, `,"arguments":`...)
+}
+
 // ListParams are the params of tools/list: nil for the first page.
 func ListParams(cursor string) []byte {
 	if cursor == "" {
