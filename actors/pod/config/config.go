@@ -108,7 +108,9 @@ type Limits struct {
 	PodBytes                 Size `koanf:"pod_bytes" min:"64KiB" max:"1TiB"`
 	Connections              int  `koanf:"connections" min:"1" max:"1000000"`
 	ConnectionsPerAddress    int  `koanf:"connections_per_address" min:"0" max:"1000000"`
+	Handshakes               int  `koanf:"handshakes" min:"1" max:"1000000"` // sockets that have not said initialize yet
 	Sessions                 int  `koanf:"sessions" min:"1" max:"1000000"`
+	SessionsPerKey           int  `koanf:"sessions_per_key" min:"0" max:"1000000"`
 	SessionsPerConnection    int  `koanf:"sessions_per_connection" min:"1" max:"1000000"`
 	PromptsPerConnection     int  `koanf:"prompts_per_connection" min:"1" max:"1000000"`
 	ServersPerSession        int  `koanf:"servers_per_session" min:"1" max:"1000"`
@@ -159,7 +161,7 @@ func Default() Config {
 		Limits: Limits{
 			FrameBytes: 8 * MiB, RequestBytes: MiB, ResultBytes: 8 * MiB, ConnectionBytes: 48 * MiB, SessionBytes: 32 * MiB,
 			OutboundFrames: 256, OutboundBytes: 24 * MiB, AgentLineBytes: 16 * MiB, PodBytes: GiB,
-			Connections: 10000, ConnectionsPerAddress: 0, Sessions: 20000, SessionsPerConnection: 128, PromptsPerConnection: 32,
+			Connections: 10000, ConnectionsPerAddress: 0, Handshakes: 1024, Sessions: 20000, SessionsPerKey: 0, SessionsPerConnection: 128, PromptsPerConnection: 32,
 			ServersPerSession: 8, EstablishesPerConnection: 64, ToolsPerServer: 256, ToolSchemaBytes: 64 * KiB,
 		},
 		State: State{Retention: 720 * time.Hour},
