@@ -47,12 +47,22 @@ var arrows = map[string][]string{
 
 	"actors/playground/demo": {},
 
-	"actors/chaos/wire":    {},
-	"actors/chaos/pod":     {},
-	"actors/chaos/agent":   protocolOnly(),
-	"actors/chaos/conform": protocolOnly("actors/chaos/wire"),
-	"actors/chaos/scale":   protocolOnly("actors/chaos/wire", "actors/chaos/pod", "actors/chaos"),
-	"actors/chaos":         protocolOnly("actors/chaos/wire", "actors/chaos/pod", "actors/chaos/agent"),
+	"actors/chaos/wire":      {},
+	"actors/chaos/pod":       {},
+	"actors/chaos/agent":     protocolOnly(),
+	"actors/chaos/conform":   protocolOnly("actors/chaos/wire"),
+	"actors/chaos/scale":     protocolOnly("actors/chaos/wire", "actors/chaos/pod", "actors/chaos"),
+	"actors/chaos/invariant": {},
+	"actors/chaos/fault":     {"actors/chaos/invariant"},
+	"actors/chaos/proxy":     {},
+	"actors/chaos/ledger":    {"actors/chaos/invariant"},
+	"actors/chaos/peer":      protocolOnly("actors/chaos/wire", "actors/chaos/invariant", "actors/chaos/ledger"),
+	"actors/chaos/extension": protocolOnly("actors/chaos/wire", "actors/chaos/proxy", "actors/chaos/invariant", "actors/chaos/ledger", "actors/chaos/fault", "actors/chaos/peer"),
+	"actors/chaos/caller":    protocolOnly("actors/chaos/invariant", "actors/chaos/ledger", "actors/chaos/fault"),
+	"actors/chaos/prompter":  protocolOnly("actors/chaos/wire", "actors/chaos/agent", "actors/chaos/invariant", "actors/chaos/ledger", "actors/chaos/fault", "actors/chaos/peer"),
+	"actors/chaos/watch":     {"actors/chaos/pod", "actors/chaos/invariant"},
+	"actors/chaos": protocolOnly("actors/chaos/wire", "actors/chaos/pod", "actors/chaos/agent", "actors/chaos/proxy", "actors/chaos/invariant",
+		"actors/chaos/ledger", "actors/chaos/fault", "actors/chaos/peer", "actors/chaos/extension", "actors/chaos/caller", "actors/chaos/prompter", "actors/chaos/watch"),
 
 	"runtime/admission": {"runtime/kernel"},
 
