@@ -120,16 +120,11 @@ func (s *Schema) Check(ctx context.Context, account *kernel.Account, args []byte
 	if s.refused != "" {
 		return "", &ArgumentError{"the tool cannot be called: " + s.refused}
 	}
-	if s.compiled == nil || tokens(args) > maxTokens {
-		if err := sound(args); err != nil {
-			return "", &ArgumentError{"arguments are not sound JSON: " + oneLine(err.Error())}
-		}
-		if s.compiled == nil {
-			return s.unchecked, nil
-		}
-		return "these arguments have too many values to be checked", nil
+	load := weigh(args)
+	if judged, unchecked, err := s.checkInPlace(account, args, load); judged {
+		return unchecked, err
 	}
-	decoded, err := pay(account, price(args))
+	decoded, err := pay(account, load.decoded())
 	if err != nil {
 		return "", err
 	}
@@ -137,9 +132,6 @@ func (s *Schema) Check(ctx context.Context, account *kernel.Account, args []byte
 	value, err := decodeArguments(args)
 	if err != nil {
 		return "", &ArgumentError{"arguments are not sound JSON: " + oneLine(err.Error())}
-	}
-	if s.plain != nil && s.plain.takes(value) {
-		return "", nil
 	}
 	steps, ok := s.steps(value, maxSteps)
 	if !ok {
@@ -151,6 +143,32 @@ func (s *Schema) Check(ctx context.Context, account *kernel.Account, args []byte
 	}
 	defer judged.Release()
 	return "", s.validate(value)
+}
+
+// checkInPlace judges what can be judged without decoding it: arguments of a plain schema that fit, and those that no schema
+// has a say about.
+func (s *Schema) checkInPlace(account *kernel.Account, args []byte, load load) (judged bool, unchecked string, err error) {
+	heavy := load.tokens > maxTokens
+	if s.compiled != nil && s.plain == nil && !heavy {
+		return false, "", nil
+	}
+	read, err := pay(account, load.inPlace())
+	if err != nil {
+		return true, "", err
+	}
+	defer read.Release()
+	switch {
+	case s.compiled != nil && !heavy:
+		return s.plain.takes(args), "", nil
+	case s.compiled != nil:
+		unchecked = "these arguments have too many values to be checked"
+	default:
+		unchecked = s.unchecked
+	}
+	if err := inPlace(args).SkipValue(); err != nil {
+		return true, "", &ArgumentError{"arguments are not sound JSON: " + oneLine(err.Error())}
+	}
+	return true, unchecked, nil
 }
 
 // validate runs the validator on the decoded arguments: its own decoder would

@@ -1,8 +1,6 @@
 package capability
 
 import (
-	"bytes"
-	"encoding/json/jsontext"
 	"fmt"
 	"regexp/syntax"
 
@@ -19,6 +17,8 @@ const (
 	bytesPerSubschema = 1400     // beside its values
 	bytesPerInst      = 96       // of a compiled pattern, for each instruction
 	bytesPerToken     = 120      // of decoded arguments, for each of { [ : and ,
+	bytesPerName      = 160      // of arguments that are read in place, for each member
+	bytesInName       = 16       // and for each byte of its name
 	bytesPerStep      = 1 << 10  // of a validation
 	maxSubschemas     = 2048     // of one schema
 	maxInsts          = 10_000   // of all patterns in one schema
@@ -99,30 +99,41 @@ func unrolled(re *syntax.Regexp) int {
 	return min(n+1+len(re.Rune)/2, 1<<30)
 }
 
-// tokens counts what makes values of arguments, outside of texts.
-func tokens(raw []byte) int {
-	n := 0
-	for i := 0; i < len(raw); i++ {
-		switch raw[i] {
+// load is what makes the check of arguments cost memory.
+type load struct {
+	bytes  int
+	tokens int // what makes values, outside of texts
+	names  int // of members
+	inName int // bytes of them
+}
+
+// weigh reads through arguments once. They are well-formed.
+func weigh(args []byte) load {
+	l := load{bytes: len(args)}
+	from, text := 0, 0 // of the text that ended last
+	for i := 0; i < len(args); i++ {
+		switch args[i] {
 		case '"':
-			i = closingQuote(raw, i+1)
-		case '{', '[', ':', ',':
-			n++
+			from = i
+			i = closingQuote(args, i+1)
+			text = i - from
+		case ':':
+			l.tokens++
+			l.names++
+			l.inName += text
+		case '{', '[', ',':
+			l.tokens++
 		}
 	}
-	return n
+	return l
 }
 
-// price is what decoded arguments may hold: their texts, of which bytes that are no
-// UTF-8 become three, and their values.
-func price(args []byte) int64 { return int64(3*len(args) + bytesPerToken*tokens(args)) }
+// inPlace is what it takes to read them where they lie: the decoder remembers the names of members.
+func (l load) inPlace() int64 { return int64(bytesPerName*l.names + bytesInName*l.inName) }
 
-// sound judges arguments that have too many values to be decoded: one text of JSON
-// in which no member stands twice.
-func sound(args []byte) error {
-	d := jsontext.NewDecoder(bytes.NewReader(args), jsontext.AllowInvalidUTF8(true))
-	return d.SkipValue()
-}
+// decoded is what they hold when they are decoded: their texts, of which bytes that are
+// no UTF-8 become three, and their values.
+func (l load) decoded() int64 { return int64(3*l.bytes + bytesPerToken*l.tokens) }
 
 // pay acquires from an account; without one nothing is paid.
 func pay(account *kernel.Account, n int64) (*kernel.Lease, error) {

@@ -88,14 +88,14 @@ func TestDecodedArgumentsHoldNoMoreThanIsPaid(t *testing.T) {
 		"broken as UTF-8":  `{"a":"` + strings.Repeat("\xff", 300_000) + `"}`,
 		"many short texts": `{"a":[` + many(60_000, `"ab"`) + `]}`,
 	} {
-		n := tokens([]byte(raw))
-		if n > maxTokens {
-			t.Fatalf("%s has %d tokens", name, n)
+		load := weigh([]byte(raw))
+		if load.tokens > maxTokens {
+			t.Fatalf("%s has %d tokens", name, load.tokens)
 		}
 		before := heap()
 		value, err := decodeArguments([]byte(raw))
 		held := heap() - before
-		if paid := price([]byte(raw)); err != nil || held > paid+64<<10 {
+		if paid := load.decoded(); err != nil || held > paid+64<<10 {
 			t.Errorf("%s: %d bytes held, %d paid (%v)", name, held, paid, err)
 		}
 		runtime.KeepAlive(value)
@@ -136,7 +136,7 @@ func TestACheckIsPaidForWhileItRuns(t *testing.T) {
 	if !ok || steps < 2000 {
 		t.Fatalf("%d steps", steps)
 	}
-	decoded := price(args)
+	decoded := weigh(args).decoded()
 	for _, row := range []struct {
 		name  string
 		limit int64
