@@ -114,6 +114,9 @@ func (cl *client) Offer(name string, frame []byte, lease *kernel.Lease, done fun
 
 // Respond implements session.Client.
 func (cl *client) Respond(name string, req uint64, result []byte, lease *kernel.Lease, err *jsonrpc.Error) {
+	if err == nil {
+		cl.book.opened(req, name)
+	}
 	r := cl.book.settle(req)
 	if r == nil {
 		lease.Release()

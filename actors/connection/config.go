@@ -3,6 +3,8 @@ package connection
 import (
 	"crypto/sha256"
 	"time"
+
+	"github.com/acpod/acpod/runtime/admission"
 )
 
 // Config is what a gateway and its connections are told. Durations and sizes that are zero take the default named;
@@ -49,10 +51,16 @@ type Config struct {
 	// OutboundBytes bounds the bytes queued in all streams of a connection: limits.outbound_bytes, 24 MiB.
 	OutboundBytes int64
 
+	// Admission is where the limits below are declared that count who is in. One desk serves the whole pod; nil = one of its own.
+	Admission *admission.Desk
 	// Connections bounds the sockets open at once: limits.connections, 10000.
 	Connections int
 	// ConnectionsPerAddress bounds those of one remote address: limits.connections_per_address, 0 = no bound.
 	ConnectionsPerAddress int
+	// Handshakes bounds the sockets that have not said initialize yet: limits.handshakes, 1024.
+	Handshakes int
+	// HandshakePatience is how long a client has for its initialize before it may be displaced by a newcomer (5 s).
+	HandshakePatience time.Duration
 	// SessionsPerConnection bounds the sessions owned and being opened: limits.sessions_per_connection, 128.
 	SessionsPerConnection int
 	// PromptsPerConnection bounds the prompts in flight: limits.prompts_per_connection, 32.
@@ -100,6 +108,7 @@ func (c Config) withDefaults() Config {
 		{&c.FrameTimeout, 30 * time.Second},
 		{&c.BytesWait, 5 * time.Second},
 		{&c.OfferWait, 5 * time.Second},
+		{&c.HandshakePatience, 5 * time.Second},
 		{&c.FlushTimeout, 2 * time.Second},
 	} {
 		if *d.field <= 0 {
@@ -122,6 +131,9 @@ func (c Config) withDefaults() Config {
 	if c.EarlyFrameBytes <= 0 {
 		c.EarlyFrameBytes = 64 << 10
 	}
+	if c.Admission == nil {
+		c.Admission = admission.New()
+	}
 	c.EarlyFrameBytes = min(c.EarlyFrameBytes, c.FrameBytes)
 	for _, d := range []struct {
 		field *int
@@ -129,6 +141,7 @@ func (c Config) withDefaults() Config {
 	}{
 		{&c.OutboundFrames, 256},
 		{&c.Connections, 10000},
+		{&c.Handshakes, 1024},
 		{&c.SessionsPerConnection, 128},
 		{&c.PromptsPerConnection, 32},
 		{&c.ServersPerSession, 8},

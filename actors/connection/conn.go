@@ -205,14 +205,25 @@ func (a *conn) goodbye(exit *Exit) {
 		return
 	}
 	if frame := lastFrame(exit); frame != nil {
-		goodbye(a.seat.wire.Conn, frame, a.cfg.FlushTimeout)
+		goodbye(a.seat.wire.Conn, frame, a.linger(exit))
 	}
+}
+
+// linger is how long the peer's own close is waited for. One that was displaced has said nothing so far, and others wait for
+// the slot through which it leaves.
+func (a *conn) linger(exit *Exit) time.Duration {
+	if exit.Reason == HandshakeDisplaced {
+		return min(closingLinger, a.cfg.FlushTimeout)
+	}
+	return a.cfg.FlushTimeout
 }
 
 // lastFrame is the close frame of an end: our reason, or the peer's own code; nil where the peer cannot get one.
 func lastFrame(exit *Exit) []byte {
 	code := exit.Reason.Code()
 	switch {
+	case exit.Reason == HandshakeDisplaced:
+		return closeFrame(code, string(InitializeTimeout))
 	case code != 0:
 		return closeFrame(code, string(exit.Reason))
 	case exit.Reason == ClientClosed && exit.PeerCode == 0:
@@ -228,7 +239,7 @@ func (a *conn) log(c *kernel.Ctx, exit *Exit) {
 	if exit.Reason == Crashed {
 		level = slog.LevelError
 	}
-	prompts, _ := a.client.book.inFlight()
+	prompts := a.client.book.inFlight()
 	c.Log().Log(context.Background(), level, "connection ended",
 		"reason", string(exit.Reason), "code", exit.PeerCode, "lived", time.Since(a.began).Truncate(time.Millisecond),
 		"heard", sinceText(a.seat.wire.heard.Load()), "pings", a.pings, "prompts", prompts,

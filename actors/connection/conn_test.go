@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"net/netip"
 	"reflect"
 	"strings"
 	"testing"
@@ -189,22 +188,6 @@ func TestLimitsOfConnections(t *testing.T) {
 			kerneltest.Eventually(t, "a seat is free", func() bool { return p.gateway.Stats().Connections == 1 })
 			p.dial()
 		})
-	}
-}
-
-// An address is one whether the listener speaks IPv4 or both.
-func TestAnAddressIsOneHoweverItIsWritten(t *testing.T) {
-	s := newSeats(10, 1)
-	_, free, full := s.take(netip.MustParseAddr("127.0.0.1"))
-	if full != "" {
-		t.Fatal(full)
-	}
-	if _, _, full := s.take(netip.MustParseAddr("::ffff:127.0.0.1")); full != "connections_per_address" {
-		t.Errorf("the same address got in twice: %q", full)
-	}
-	free()
-	if _, _, full := s.take(netip.MustParseAddr("::ffff:127.0.0.1")); full != "" {
-		t.Errorf("the seat is not free: %q", full)
 	}
 }
 
@@ -519,8 +502,8 @@ func TestAClientThatGetsInAsTheDrainBeginsIsToldToo(t *testing.T) {
 	p := startPod(t, Config{})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		g := p.gateway
-		s, full := g.sit(*g.ref.Load(), r)
-		if full != "" || !g.upgrade(w, r, s, false) {
+		s, err := g.sit(*g.ref.Load(), r, false)
+		if err != nil || !g.upgrade(w, r, s, false) {
 			t.Error("not let in")
 			return
 		}

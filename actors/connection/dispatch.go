@@ -7,13 +7,16 @@ import (
 	"github.com/acpod/acpod/actors/tunnel"
 	"github.com/acpod/acpod/protocol/acp"
 	"github.com/acpod/acpod/protocol/jsonrpc"
+	"github.com/acpod/acpod/runtime/admission"
 	"github.com/acpod/acpod/runtime/kernel"
 )
 
-// inbound is one scanned frame with its lease, until somebody takes that.
+// inbound is one scanned frame with its lease and its slot, until somebody takes them.
 type inbound struct {
 	jsonrpc.Frame
 	lease *kernel.Lease
+	slot  *admission.Slot // of a request that opens a session …
+	opens string          // … which it names, when it is known already
 }
 
 // give moves the lease to the account of whoever gets the frame.
@@ -32,7 +35,7 @@ func (f *inbound) give(to kernel.Ref) (*kernel.Lease, error) {
 // dispatch judges one frame; the order of the checks is jsonrpc.ScanLimit's, and sends it on its way.
 func (a *conn) dispatch(c *kernel.Ctx, raw *inFrame) {
 	f := &inbound{lease: raw.bytes}
-	defer func() { f.lease.Release() }()
+	defer func() { f.lease.Release(); a.client.book.handBack(f.opens, f.slot) }()
 	var fault *jsonrpc.Fault
 	if f.Frame, fault = jsonrpc.ScanLimit(raw.data, int(a.cfg.RequestBytes)); fault != nil {
 		a.faulty(c, fault)
@@ -108,7 +111,7 @@ func (a *conn) server(method string) func(*kernel.Ctx, *inbound) {
 func (a *conn) newSession(c *kernel.Ctx, f *inbound) {
 	p, bad := session.ParseNew(f.Params, a.client.hello.Load().servers)
 	if bad == nil {
-		bad = a.roomForSession()
+		bad = a.roomForSession(f)
 	}
 	if bad == nil {
 		bad = p.CheckServers(a.cfg.ServersPerSession)
@@ -132,8 +135,10 @@ func (a *conn) resumeSession(c *kernel.Ctx, f *inbound) {
 		bad = acp.UnknownSession(p.SessionID)
 	}
 	if bad == nil {
-		if _, owned := a.client.book.owner(p.SessionID); !owned {
-			bad = a.roomForSession()
+		var owned bool
+		f.opens = p.SessionID
+		if f.slot, owned = a.client.book.borrow(p.SessionID); !owned {
+			bad = a.roomForSession(f)
 		}
 	}
 	if bad != nil {
@@ -145,9 +150,13 @@ func (a *conn) resumeSession(c *kernel.Ctx, f *inbound) {
 	})
 }
 
-func (a *conn) roomForSession() *jsonrpc.Error {
-	_, n := a.client.book.inFlight()
-	return capped("sessions_per_connection", n, a.cfg.SessionsPerConnection)
+// roomForSession reserves the place of a session among those of the connection, before anything is done for it.
+func (a *conn) roomForSession(f *inbound) (bad *jsonrpc.Error) {
+	var err error
+	if f.slot, err = a.seat.owned.Admit(a.seat.entrance.sessions.Of(a.seat.name)); err != nil {
+		return overloadOf(err)
+	}
+	return nil
 }
 
 func capped(scope string, used, limit int) *jsonrpc.Error {
@@ -159,7 +168,7 @@ func capped(scope string, used, limit int) *jsonrpc.Error {
 
 // prompted checks initialized, prompts in flight, the id, and whether it is ours, in this order; busy and the content are the session's to check.
 func (a *conn) prompted(c *kernel.Ctx, f *inbound) {
-	prompts, _ := a.client.book.inFlight()
+	prompts := a.client.book.inFlight()
 	bad := capped("prompts_per_connection", prompts, a.cfg.PromptsPerConnection)
 	var id string
 	var to kernel.Ref
@@ -229,6 +238,8 @@ func (a *conn) hand(c *kernel.Ctx, f *inbound, kind class, name string, to kerne
 			held.Release()
 			return
 		}
+		a.client.book.reserve(req, f.slot)
+		f.slot = nil
 		if err = to.Tell(make(req, held)); err == nil {
 			a.watch(c, to)
 			return

@@ -22,6 +22,10 @@
 //
 // # Concurrency
 //
+// Who gets in is decided before there is an actor, on the HTTP server's goroutine, by the entrance (entrance.go): slots of the
+// runtime/admission desk for the socket and its handshake, claimed before the upgrade. A socket that says no initialize makes room
+// for a newcomer when there is no other; one that is only told why it must go has a slot of a small counter of its own.
+//
 // The behaviour owns the requests that we sent to the client. Two small structures are shared with the goroutines that
 // call a Client, each behind a lock of its own that is never held while other code runs: the outbox (queues of frames) and
 // the ledger (open requests of the client, sessions owned, tunnels bound). They are queues and tables of the connection in

@@ -22,20 +22,22 @@ const (
 	FrameTooLarge     Reason = "frame_too_large"    // 1009
 	FrameTimeout      Reason = "frame_timeout"      // 1008: a frame was not whole within Config.FrameTimeout
 	InitializeTimeout Reason = "initialize_timeout" // 1008
-	PongTimeout       Reason = "pong_timeout"       // 1008: nothing came in after a ping
-	Overloaded        Reason = "overloaded"         // 1013: no bytes for its frames for Config.BytesWait
-	TooManyRefusals   Reason = "too_many_refusals"  // 1013: the refusal budget is spent
-	SlowReader        Reason = "slow_reader"        // 1013: answers pile up because the peer does not read
-	Unauthorized      Reason = "unauthorized"       // 4401
-	Refused           Reason = "refused"            // 1013: the pod could not take it after the upgrade
-	Shutdown          Reason = "shutdown"           // 1012: the pod stops
-	Crashed           Reason = "crashed"            // 1011: our own fault
+	// HandshakeDisplaced is an initialize_timeout, 1008, that came before its time: a newcomer needed the place.
+	HandshakeDisplaced Reason = "handshake_displaced"
+	PongTimeout        Reason = "pong_timeout"      // 1008: nothing came in after a ping
+	Overloaded         Reason = "overloaded"        // 1013: no bytes for its frames for Config.BytesWait
+	TooManyRefusals    Reason = "too_many_refusals" // 1013: the refusal budget is spent
+	SlowReader         Reason = "slow_reader"       // 1013: answers pile up because the peer does not read
+	Unauthorized       Reason = "unauthorized"      // 4401
+	Refused            Reason = "refused"           // 1013: the pod could not take it after the upgrade
+	Shutdown           Reason = "shutdown"          // 1012: the pod stops
+	Crashed            Reason = "crashed"           // 1011: our own fault
 )
 
 // Reasons lists all of them, for counters that want every label from the start.
 var Reasons = []Reason{
 	ClientClosed, StreamEnded, ReadError, WriteError, WriteTimeout, ProtocolError, FrameTooLarge, FrameTimeout,
-	InitializeTimeout, PongTimeout, Overloaded, TooManyRefusals, SlowReader, Unauthorized, Refused, Shutdown, Crashed,
+	InitializeTimeout, HandshakeDisplaced, PongTimeout, Overloaded, TooManyRefusals, SlowReader, Unauthorized, Refused, Shutdown, Crashed,
 }
 
 // Code is the WebSocket close code that goes with a reason; 0 where none can be sent.
@@ -45,7 +47,7 @@ func (r Reason) Code() uint16 {
 		return 1002
 	case FrameTooLarge:
 		return 1009
-	case FrameTimeout, InitializeTimeout, PongTimeout:
+	case FrameTimeout, InitializeTimeout, HandshakeDisplaced, PongTimeout:
 		return 1008
 	case Overloaded, TooManyRefusals, SlowReader, Refused:
 		return 1013

@@ -3,7 +3,6 @@ package connection
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -18,7 +17,7 @@ type Gateway struct {
 	offers   Offers
 	sessions func() kernel.Ref
 	stats    *counters
-	seats    *seats
+	entrance *entrance
 	upgrades turnstile
 	large    atomic.Pointer[kernel.Account]
 	ref      atomic.Pointer[kernel.Ref]
@@ -29,7 +28,7 @@ type Gateway struct {
 // and List; it is called for each of them and must not block, so that a later generation is found.
 func New(cfg Config, sessions func() kernel.Ref, offers Offers) *Gateway {
 	g := &Gateway{cfg: cfg.withDefaults(), offers: offers, sessions: sessions, stats: newCounters()}
-	g.seats = newSeats(g.cfg.Connections, g.cfg.ConnectionsPerAddress)
+	g.entrance = newEntrance(&g.cfg)
 	return g
 }
 
@@ -57,7 +56,7 @@ func (g *Gateway) Drain(deadline time.Duration) {
 // Stats is what was counted so far. Safe from any goroutine.
 func (g *Gateway) Stats() Stats {
 	s := g.stats.snapshot()
-	s.Connections = g.seats.taken()
+	s.Connections = g.entrance.taken()
 	return s
 }
 
@@ -131,7 +130,7 @@ func (w *gateway) Receive(c *kernel.Ctx, m kernel.Msg) error {
 func (w *gateway) spawn(c *kernel.Ctx, s *seat) error {
 	g := w.g
 	ref, err := c.Spawn(kernel.Spec{
-		Name: "conn-" + strconv.FormatUint(s.number, 10), Kind: "connection", Account: s.account, Grace: g.grace(),
+		Name: "conn-" + s.name, Kind: "connection", Account: s.account, Grace: g.grace(),
 		New: func() kernel.Behavior {
 			return &conn{seat: s, cfg: &g.cfg, offers: g.offers, sessions: g.sessions, stats: g.stats}
 		},
@@ -140,6 +139,7 @@ func (w *gateway) spawn(c *kernel.Ctx, s *seat) error {
 		return err
 	}
 	w.seats[ref] = s
+	g.entrance.actor(s, ref)
 	if deadline := g.draining.Load(); deadline != nil { // it was let in just before, and missed what the others were told
 		_ = ref.Signal(draining{*deadline})
 	}

@@ -5,10 +5,13 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
+	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/netip"
+	"strconv"
 	"strings"
 	"time"
 
@@ -24,8 +27,6 @@ const (
 	// gwsBuffer is the read buffer of gws; the wire in front of it has the one that matters.
 	gwsBuffer  = 512
 	wireBuffer = 4 << 10
-	// retryAfter is what a client that is turned away is told, in seconds.
-	retryAfter = "5"
 )
 
 // ServeHTTP is GET /acp. It runs on the HTTP server's goroutine and returns when the connection has its actor, or was turned
@@ -54,13 +55,13 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	ref := g.ref.Load()
 	if g.draining.Load() != nil || ref == nil || !g.upgrades.enter() {
-		g.busy(w, "draining", "the pod is stopping")
+		g.busy(w, "draining", "the pod is stopping", retryAfter)
 		return
 	}
 	defer g.upgrades.leave()
-	s, full := g.sit(*ref, r)
-	if full != "" {
-		g.busy(w, full, "the limit "+full+" is reached")
+	s, err := g.sit(*ref, r, v.close != 0)
+	if err != nil {
+		g.full(w, err)
 		return
 	}
 	s.identity = v.identity
@@ -87,9 +88,19 @@ func (g *Gateway) turnAway(w http.ResponseWriter, why string, status int, text s
 	http.Error(w, text, status)
 }
 
-func (g *Gateway) busy(w http.ResponseWriter, why, text string) {
-	w.Header().Set("Retry-After", retryAfter)
+func (g *Gateway) busy(w http.ResponseWriter, why, text string, retry time.Duration) {
+	w.Header().Set("Retry-After", strconv.Itoa(int(max(retry+time.Second-1, time.Second)/time.Second)))
 	g.turnAway(w, why, http.StatusServiceUnavailable, text)
+}
+
+// full says which limit is reached.
+func (g *Gateway) full(w http.ResponseWriter, err error) {
+	o, ok := errors.AsType[*kernel.Overloaded](err)
+	if !ok {
+		g.busy(w, "draining", "the pod is stopping", retryAfter)
+		return
+	}
+	g.busy(w, o.Scope, fmt.Sprintf("the limit %s is reached: %d of %d are in use", o.Scope, o.Used, o.Limit), max(o.RetryAfter, retryAfter))
 }
 
 // close ends a socket that never had an actor.
@@ -99,26 +110,34 @@ func (g *Gateway) close(s *seat, exit *Exit, text string) {
 	s.leave()
 }
 
-// sit reserves a seat, an account and the bytes that every connection costs.
-func (g *Gateway) sit(ref kernel.Ref, r *http.Request) (s *seat, full string) {
+// sit reserves a seat, an account and the bytes that every connection costs, before anything is done for the socket. The
+// address is the socket's own: what X-Forwarded-For or Forwarded say is anybody's to write. onlyToLeave is for one that is
+// told why it cannot stay.
+func (g *Gateway) sit(ref kernel.Ref, r *http.Request, onlyToLeave bool) (s *seat, err error) {
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
 		peer = netip.AddrPort{} // a socket without an IP address: counted as one address, and not loopback
 	}
-	number, free, full := g.seats.take(peer.Addr())
-	if full != "" {
-		return nil, full
+	var displaced kernel.Ref
+	if onlyToLeave {
+		s, err = g.entrance.enterToLeave(peer.Addr())
+	} else {
+		s, displaced, err = g.entrance.enter(peer.Addr(), time.Now())
 	}
-	account := ref.Account().Child("connection_bytes", g.cfg.ConnectionBytes)
-	reserve, err := account.Acquire(connectionReserve)
 	if err != nil {
-		free()
-		return nil, "pod_bytes"
+		return nil, err
 	}
-	return &seat{
-		number: number, id: uuid.NewString(), peer: r.RemoteAddr, loopback: peer.Addr().Unmap().IsLoopback(),
-		account: account, reserve: reserve, free: free,
-	}, ""
+	if !displaced.IsZero() {
+		displaced.Stop(&Exit{Reason: HandshakeDisplaced})
+		ref.CountRefusal(string(HandshakeDisplaced))
+	}
+	s.account = ref.Account().Child("connection_bytes", g.cfg.ConnectionBytes)
+	if s.reserve, err = s.account.Acquire(connectionReserve); err != nil {
+		s.leave()
+		return nil, err
+	}
+	s.id, s.peer, s.loopback = uuid.NewString(), r.RemoteAddr, peer.Addr().Unmap().IsLoopback()
+	return s, nil
 }
 
 // handshake judges the headers of the upgrade; gws would answer everything with a bare 400.

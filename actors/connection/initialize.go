@@ -70,6 +70,7 @@ func (a *conn) greet(c *kernel.Ctx, in acp.Initialize, req uint64) bool {
 		c.Own("declared servers", func(context.Context, error) { lease.Release() })
 	}
 	a.client.hello.Store(h)
+	a.seat.entrance.greeted(a.seat)
 	c.Attr("client", clientText(in))
 	a.show(c)
 	return true

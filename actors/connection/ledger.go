@@ -5,6 +5,7 @@ import (
 
 	"github.com/acpod/acpod/actors/tunnel"
 	"github.com/acpod/acpod/protocol/jsonrpc"
+	"github.com/acpod/acpod/runtime/admission"
 	"github.com/acpod/acpod/runtime/kernel"
 )
 
@@ -27,6 +28,13 @@ type openRequest struct {
 	session string
 	to      kernel.Ref // who answers it; when that actor ends, the connection does
 	lease   *kernel.Lease
+	slot    *admission.Slot // of an opening: the place of its session among those of the connection
+}
+
+// holding is a session that the connection owns.
+type holding struct {
+	to   kernel.Ref
+	slot *admission.Slot // nil while a request that opens it anew has it
 }
 
 // ledger is the connection's book of who is owed what: the client's open requests, our own open requests, the sessions that
@@ -36,8 +44,7 @@ type ledger struct {
 	requests map[uint64]*openRequest
 	lastReq  uint64
 	prompts  int
-	openings int
-	sessions map[string]kernel.Ref
+	sessions map[string]*holding
 	bound    map[string]kernel.Ref
 	asks     map[uint64]*ask
 	inner    map[string]*ask // by the inner request id of generation C
@@ -48,7 +55,7 @@ type ledger struct {
 
 func newLedger() *ledger {
 	return &ledger{
-		requests: map[uint64]*openRequest{}, sessions: map[string]kernel.Ref{}, bound: map[string]kernel.Ref{},
+		requests: map[uint64]*openRequest{}, sessions: map[string]*holding{}, bound: map[string]kernel.Ref{},
 		asks: map[uint64]*ask{}, inner: map[string]*ask{},
 	}
 }
@@ -64,25 +71,83 @@ func (l *ledger) enter(r *openRequest) uint64 {
 }
 
 func (l *ledger) count(r *openRequest, by int) {
-	switch r.class {
-	case prompt:
+	if r.class == prompt {
 		l.prompts += by
-	case opening:
-		l.openings += by
-	case other:
 	}
 }
 
 // settle takes a request out of the book: whoever gets it answers it. The second gets nil.
 func (l *ledger) settle(req uint64) *openRequest {
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	r := l.requests[req]
+	var left *admission.Slot
 	if r != nil {
 		delete(l.requests, req)
 		l.count(r, -1)
+		left = l.passOn(r.session, r.slot)
 	}
+	l.mu.Unlock()
+	left.Release()
 	return r
+}
+
+// borrow takes the slot of a session that the connection owns, for a request that opens it anew: so it is counted once however that
+// request and an end of the session cross. owned is false when the request needs a slot of its own.
+func (l *ledger) borrow(id string) (slot *admission.Slot, owned bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	h := l.sessions[id]
+	if h == nil {
+		return nil, false
+	}
+	slot, h.slot = h.slot, nil
+	return slot, true
+}
+
+// handBack is for a slot of a request that never came into the book.
+func (l *ledger) handBack(id string, slot *admission.Slot) {
+	l.mu.Lock()
+	slot = l.passOn(id, slot)
+	l.mu.Unlock()
+	slot.Release()
+}
+
+// reserve gives an open request the slot that it came with.
+func (l *ledger) reserve(req uint64, slot *admission.Slot) {
+	l.mu.Lock()
+	if r := l.requests[req]; r != nil && r.slot == nil {
+		r.slot, slot = slot, nil
+	}
+	l.mu.Unlock()
+	slot.Release()
+}
+
+// opened notes which session an open request has got.
+func (l *ledger) opened(req uint64, id string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if r := l.requests[req]; r != nil && r.class == opening {
+		r.session = id
+	}
+}
+
+// passOn finds who needs a session's slot that a request or the session itself has left: the session, when it is owned, or another
+// request that opens it. What it returns nobody needs. Called with the lock.
+func (l *ledger) passOn(id string, slot *admission.Slot) (left *admission.Slot) {
+	if slot == nil || id == "" {
+		return slot
+	}
+	if h := l.sessions[id]; h != nil && h.slot == nil {
+		h.slot = slot
+		return nil
+	}
+	for _, r := range l.requests {
+		if r.class == opening && r.session == id && r.slot == nil {
+			r.slot = slot
+			return nil
+		}
+	}
+	return slot
 }
 
 // orphans are the requests that the given actor was to answer; none when it is the zero Ref.
@@ -109,34 +174,47 @@ func (l *ledger) promptOf(id jsonrpc.ID) (req uint64, to kernel.Ref) {
 	return 0, kernel.Ref{}
 }
 
-// inFlight counts prompts, and sessions owned or being opened.
-func (l *ledger) inFlight() (prompts, sessions int) {
+// inFlight counts prompts.
+func (l *ledger) inFlight() (prompts int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.prompts, len(l.sessions) + l.openings
+	return l.prompts
 }
 
 // grant, lose and owner keep the sessions of the connection.
 func (l *ledger) grant(id string, to kernel.Ref) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !l.gone {
-		l.sessions[id] = to
+	switch h := l.sessions[id]; {
+	case l.gone:
+	case h != nil:
+		h.to = to
+	default:
+		l.sessions[id] = &holding{to: to}
 	}
 }
 
 func (l *ledger) lose(id string) {
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	delete(l.sessions, id)
+	var left *admission.Slot
+	if h := l.sessions[id]; h != nil {
+		delete(l.sessions, id)
+		left = l.passOn(id, h.slot)
+	}
+	l.mu.Unlock()
+	left.Release()
 }
 
 // owner is where requests for a session of this connection go: to its living generation.
 func (l *ledger) owner(id string) (kernel.Ref, bool) {
 	l.mu.Lock()
-	ref, ok := l.sessions[id]
+	h := l.sessions[id]
+	var to kernel.Ref
+	if h != nil {
+		to = h.to
+	}
 	l.mu.Unlock()
-	return ref.Current(), ok
+	return to.Current(), h != nil
 }
 
 // bind, unbind and target keep the tunnels that take notifications of the client.
@@ -180,13 +258,13 @@ func (l *ledger) close() (sessions []kernel.Ref, asks []*ask) {
 	l.mu.Lock()
 	l.gone = true
 	granted, asked, open := l.sessions, l.asks, l.requests
-	l.sessions, l.asks, l.requests = map[string]kernel.Ref{}, map[uint64]*ask{}, map[uint64]*openRequest{}
+	l.sessions, l.asks, l.requests = map[string]*holding{}, map[uint64]*ask{}, map[uint64]*openRequest{}
 	clear(l.inner)
 	clear(l.bound)
-	l.prompts, l.openings, l.connects = 0, 0, 0
+	l.prompts, l.connects = 0, 0
 	l.mu.Unlock()
-	for _, ref := range granted {
-		sessions = append(sessions, ref.Current())
+	for _, h := range granted {
+		sessions = append(sessions, h.to.Current())
 	}
 	for _, a := range asked {
 		a.lease.Release()

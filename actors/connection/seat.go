@@ -1,12 +1,14 @@
 package connection
 
 import (
+	"container/list"
 	"net"
-	"net/netip"
 	"sync"
+	"time"
 
 	"github.com/lxzan/gws"
 
+	"github.com/acpod/acpod/runtime/admission"
 	"github.com/acpod/acpod/runtime/kernel"
 )
 
@@ -28,8 +30,16 @@ type seat struct {
 	gws      *gws.Conn
 	reader   *reader
 
-	once sync.Once
-	free func()
+	once     sync.Once
+	entrance *entrance
+	slot     *admission.Slot  // of the socket: its connection and, until its initialize, its handshake
+	owned    *admission.Group // of the sessions that the connection owns or opens
+	name     string           // under which those are counted
+
+	// Guarded by the entrance.
+	ref   kernel.Ref    // zero until it has an actor
+	since time.Time     // it came in
+	waits *list.Element // until its initialize
 }
 
 // leave closes the socket and gives the seat back, once, from any goroutine.
@@ -39,55 +49,9 @@ func (s *seat) leave() {
 			_ = s.socket.Close()
 		}
 		s.reserve.Release()
-		s.account.Close()
-		s.free()
+		if s.account != nil {
+			s.account.Close()
+		}
+		s.entrance.leave(s)
 	})
-}
-
-// seats counts who is in. It is shared by the goroutines of the HTTP server, so it has a lock.
-type seats struct {
-	limit, perAddress int
-
-	mu        sync.Mutex
-	open      int
-	last      uint64
-	byAddress map[netip.Addr]int
-}
-
-func newSeats(limit, perAddress int) *seats {
-	return &seats{limit: limit, perAddress: perAddress, byAddress: map[netip.Addr]int{}}
-}
-
-// take gives a seat its number and a function that gives it back, or names the limit that is reached.
-func (s *seats) take(addr netip.Addr) (number uint64, free func(), full string) {
-	addr = addr.Unmap()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	switch {
-	case s.open >= s.limit:
-		return 0, nil, "connections"
-	case s.perAddress > 0 && s.byAddress[addr] >= s.perAddress:
-		return 0, nil, "connections_per_address"
-	}
-	s.open++
-	s.last++
-	if s.perAddress > 0 {
-		s.byAddress[addr]++
-	}
-	return s.last, func() { s.give(addr) }, ""
-}
-
-func (s *seats) give(addr netip.Addr) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.open--
-	if s.byAddress[addr]--; s.byAddress[addr] <= 0 {
-		delete(s.byAddress, addr)
-	}
-}
-
-func (s *seats) taken() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.open
 }
