@@ -43,7 +43,7 @@ const benchTool = `{"name":"katashiro.type","description":"Types text into a fie
 	`"required":["selector","text"],"additionalProperties":false}}`
 
 // startBenchPod is a whole pod whose log, and so its audit, is written and thrown away.
-func startBenchPod(b *testing.B) *started {
+func startBenchPod(b testing.TB) *started {
 	b.Helper()
 	s := startPodLogging(b, benchConfig, io.Discard)
 	b.Cleanup(func() {
@@ -126,7 +126,7 @@ const (
 
 // extension is the client end of one WebSocket, of the pod or of the relay.
 type extension struct {
-	b      *testing.B
+	b      testing.TB
 	conn   *gws.Conn
 	result []byte // the body of every answer to a call: what follows the id
 	relay  bool
@@ -134,7 +134,7 @@ type extension struct {
 	closed chan struct{}
 }
 
-func dialExtension(b *testing.B, url string, relay bool) *extension {
+func dialExtension(b testing.TB, url string, relay bool) *extension {
 	b.Helper()
 	e := &extension{b: b, relay: relay, frames: make(chan answered, 64), closed: make(chan struct{})}
 	conn, _, err := gws.NewClient(e, &gws.ClientOption{Addr: url, ReadMaxPayloadSize: 16 << 20})
@@ -222,7 +222,7 @@ func (e *extension) take(m *gws.Message) {
 
 // caller is what an agent is: a client of the facade that keeps its connection.
 type caller struct {
-	b      *testing.B
+	b      testing.TB
 	client *http.Client
 	url    string
 	header http.Header
@@ -231,7 +231,7 @@ type caller struct {
 	reader bytes.Reader
 }
 
-func newCaller(b *testing.B, url, token string) *caller {
+func newCaller(b testing.TB, url, token string) *caller {
 	c := &caller{b: b, client: &http.Client{Transport: &http.Transport{}}, url: url, buffer: make([]byte, 256<<10)}
 	c.header = http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}, "Authorization": {"Bearer " + token}}
 	return c
@@ -286,7 +286,7 @@ type relay struct {
 }
 
 // startRelay serves a relay; its address has the WebSocket at /acp and the calls at /mcp.
-func startRelay(b *testing.B) (address string) {
+func startRelay(b testing.TB) (address string) {
 	b.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -346,7 +346,7 @@ type bench struct {
 	arguments, results int
 }
 
-func startBench(b *testing.B, arguments, results int) *bench {
+func startBench(b testing.TB, arguments, results, warm int) *bench {
 	b.Helper()
 	s := startBenchPod(b)
 	address := startRelay(b)
@@ -367,7 +367,7 @@ func startBench(b *testing.B, arguments, results int) *bench {
 	}
 	for _, c := range []*caller{x.pod, x.relay} {
 		c.sendArguments(arguments)
-		for range 20 {
+		for range warm {
 			c.call(results)
 		}
 	}

@@ -17,7 +17,7 @@ import (
 // BenchmarkWhereTheTimeGoes prints the CPU time of one call with 1 KiB each way, by the part of the pod that spent it. The
 // caller and the extension are told apart and shown too. It takes the process's one CPU profile for itself.
 func BenchmarkWhereTheTimeGoes(b *testing.B) {
-	x := startBench(b, 1<<10, 1<<10)
+	x := startBench(b, 1<<10, 1<<10, 20)
 	var profile bytes.Buffer
 	if err := pprof.StartCPUProfile(&profile); err != nil {
 		b.Fatal(err)

@@ -17,7 +17,7 @@ func BenchmarkCall(b *testing.B) {
 		{1 << 10, 1 << 10}, {1 << 10, 4 << 20}, {1 << 10, 8<<20 - 256}, {512 << 10, 1 << 10}, {1<<20 - 512, 1 << 10},
 	} {
 		b.Run(fmt.Sprintf("arguments=%s/result=%s", shortSize(size.arguments), shortSize(size.result)), func(b *testing.B) {
-			x := startBench(b, size.arguments, size.result)
+			x := startBench(b, size.arguments, size.result, 20)
 			var pod, relay []time.Duration
 			for turn := 0; b.Loop(); turn++ {
 				if turn%2 == 0 {
@@ -38,10 +38,10 @@ func BenchmarkCall(b *testing.B) {
 			b.ReportMetric(quantile(relay, 50), "relay-p50-µs")
 			b.ReportMetric(quantile(relay, 99), "relay-p99-µs")
 			payload := float64(size.arguments + size.result)
-			allocs, bytes := x.allocated(x.pod)
+			allocs, bytes := x.allocated(x.pod, 64)
 			b.ReportMetric(allocs, "pod-allocs/call")
 			b.ReportMetric(bytes/payload, "pod-B/payload-B")
-			allocs, bytes = x.allocated(x.relay)
+			allocs, bytes = x.allocated(x.relay, 64)
 			b.ReportMetric(allocs, "relay-allocs/call")
 			b.ReportMetric(bytes/payload, "relay-B/payload-B")
 		})
@@ -56,15 +56,14 @@ func (x *bench) timed(c *caller) time.Duration {
 
 // allocated is what one call allocates in the whole process, the caller and the extension included: how many objects and how
 // many bytes.
-func (x *bench) allocated(c *caller) (objects, bytes float64) {
-	const calls = 64
+func (x *bench) allocated(c *caller, calls int) (objects, bytes float64) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	for range calls {
 		c.call(x.results)
 	}
 	runtime.ReadMemStats(&after)
-	return float64(after.Mallocs-before.Mallocs) / calls, float64(after.TotalAlloc-before.TotalAlloc) / calls
+	return float64(after.Mallocs-before.Mallocs) / float64(calls), float64(after.TotalAlloc-before.TotalAlloc) / float64(calls)
 }
 
 // quantile is in microseconds, of sorted times.
