@@ -51,7 +51,7 @@ func (d *desk) claimKey(c *kernel.Ctx, k *call) (settled bool) {
 	case e == nil:
 		if k.key = d.keys.add(id, k); k.key == nil {
 			c.Refuse("keys")
-			d.refuse(c, k, &Refusal{Code: TooMuch, Text: "too many calls with idempotency keys are open; repeat it later"})
+			d.fail(c, k, &kernel.Overloaded{Scope: "keys", Limit: int64(d.limits.Keys), Used: int64(len(d.keys.order)), Size: 1})
 			return true
 		}
 		return false

@@ -76,11 +76,6 @@ func notAsked(name string, err error) *Refusal {
 	return &Refusal{Code: Unknown, Text: unknownText(name)}
 }
 
-// overloaded is the refusal for an account or a queue without room.
-func overloaded(full *kernel.Overloaded) *Refusal {
-	return &Refusal{Code: TooMuch, Text: "the pod has no room for this now (" + full.Scope + "); repeat it in " + full.RetryAfter.String()}
-}
-
 // recordUnheard is the audit of a call that no desk has seen.
 func recordUnheard(who Caller, r Request, refusal *Refusal) {
 	if who.Audit == nil {

@@ -31,18 +31,18 @@ func Outcome(cause error, sent, readOnly bool) *Refusal {
 	)
 	switch {
 	case errors.Is(cause, ErrTimeout):
-		r = Refusal{TimedOut, "the server did not answer in time"}
+		r = Refusal{Code: TimedOut, Text: "the server did not answer in time"}
 	case errors.As(cause, &full):
 		r = *overloaded(full)
 	case errors.As(cause, &big):
-		r = Refusal{TooMuch, big.Error()}
+		r = Refusal{Code: TooMuch, Text: big.Error(), Full: &kernel.Overloaded{Scope: "result_bytes", Limit: big.Limit, Used: big.Size, Size: big.Size}}
 	case errors.As(cause, &by):
-		r = Refusal{CancelledCall, string(by.reason)}
+		r = Refusal{Code: CancelledCall, Text: string(by.reason)}
 	default:
-		r = Refusal{NotAttached, "the server's connection ended"}
+		r = Refusal{Code: NotAttached, Text: "the server's connection ended"}
 	}
 	if sent && !readOnly {
-		r = Refusal{OutcomeUnknown, "the call was sent and its outcome is not known (" + r.Text + "); look at what it did before you repeat it"}
+		r = Refusal{Code: OutcomeUnknown, Full: r.Full, Text: "the call was sent and its outcome is not known (" + r.Text + "); look at what it did before you repeat it"}
 	}
 	return &r
 }

@@ -1,6 +1,13 @@
 package capability
 
-import "github.com/acpod/acpod/protocol/mcp"
+import (
+	"fmt"
+	"time"
+
+	"github.com/acpod/acpod/protocol/jsonrpc"
+	"github.com/acpod/acpod/protocol/mcp"
+	"github.com/acpod/acpod/runtime/kernel"
+)
 
 // Code is why a call was not made, or what is known of one that was: the
 // closed set of the contract, as it stands in `_meta["acpod.dev/refusal"]`.
@@ -26,10 +33,36 @@ const (
 type Refusal struct {
 	Code Code
 	Text string // one line, says what to do next, no bytes of a payload
+	// Full is the account or the queue that had no room, nil when that was not the cause.
+	Full *kernel.Overloaded
 }
 
 func (r *Refusal) Error() string { return string(r.Code) + ": " + r.Text }
 
 // Result is the refusal as the result object of tools/call: isError, one text
-// block and `_meta["acpod.dev/refusal"]`.
-func (r *Refusal) Result() []byte { return mcp.ErrorResult(r.Text, string(r.Code)) }
+// block and `_meta["acpod.dev/refusal"]`; where something was full,
+// `_meta["acpod.dev/overload"]` as well, which is the data of an error -32000.
+func (r *Refusal) Result() []byte {
+	if r.Full == nil {
+		return mcp.ErrorResult(r.Text, string(r.Code))
+	}
+	return mcp.OverloadResult(r.Text, string(r.Code), jsonrpc.OverloadData{
+		Scope: r.Full.Scope, Limit: r.Full.Limit, Used: r.Full.Used, Size: r.Full.Size, RetryAfter: r.Full.RetryAfter})
+}
+
+// overloaded is the refusal for an account or a queue without room.
+func overloaded(full *kernel.Overloaded) *Refusal {
+	named := *full
+	if named.RetryAfter <= 0 {
+		named.RetryAfter = time.Second // nothing that can be full stays so for ever
+	}
+	return &Refusal{Code: TooMuch, Full: &named, Text: "the pod has no room for this now (" + told(full) + "); repeat it in " + named.RetryAfter.String()}
+}
+
+// told names what was full, how much of it is in use and what was asked of it.
+func told(full *kernel.Overloaded) string {
+	if full.Limit == 0 {
+		return full.Scope // a client's own, which says no more
+	}
+	return fmt.Sprintf("%s: %d of %d in use, %d asked for", full.Scope, full.Used, full.Limit, full.Size)
+}

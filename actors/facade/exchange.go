@@ -84,8 +84,7 @@ func (x *exchange) repaired(body []byte) ([]byte, bool) {
 	x.front.count("not_utf8")
 	more, err := x.lease.Account().Acquire(2 * int64(len(body)))
 	if err != nil {
-		x.paced.w.Header().Set("Retry-After", "1")
-		x.front.refuse(x.paced.w, http.StatusServiceUnavailable, "overloaded", "overloaded: try again later")
+		x.front.full(x.paced.w, err)
 		return nil, false
 	}
 	fixed, _ := jsonrpc.ValidUTF8(body)

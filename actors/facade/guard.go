@@ -2,8 +2,10 @@ package facade
 
 import (
 	"errors"
+	"fmt"
 	"mime"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
@@ -83,8 +85,7 @@ func (f *front) guard(w http.ResponseWriter, r *http.Request) {
 		f.fail(w, jsonrpc.NullID(), badRequest("body", jsonrpc.CodeParse, "the body did not arrive whole in time"))
 		return
 	case err != nil:
-		w.Header().Set("Retry-After", "1")
-		f.refuse(w, http.StatusServiceUnavailable, "overloaded", "overloaded: try again later")
+		f.full(w, err)
 		return
 	}
 	x := &exchange{front: f, paced: newPacedWriter(w, f.cfg.WriteTimeout), r: r, caller: caller, version: version, lease: lease}
@@ -119,6 +120,18 @@ func (f *front) refuse(w http.ResponseWriter, status int, reason, text string) {
 	f.count(reason)
 	f.arm(w)
 	http.Error(w, text, status)
+}
+
+// full says which account had no room for a request, and how long to wait.
+func (f *front) full(w http.ResponseWriter, err error) {
+	text, wait := "overloaded: try again later", time.Second
+	var full *kernel.Overloaded
+	if errors.As(err, &full) {
+		wait = max(wait, full.RetryAfter)
+		text = fmt.Sprintf("overloaded: %s has %d of %d bytes in use and this needs %d: try again in %v", full.Scope, full.Used, full.Limit, full.Size, wait)
+	}
+	w.Header().Set("Retry-After", strconv.FormatInt(int64((wait+time.Second-1)/time.Second), 10))
+	f.refuse(w, http.StatusServiceUnavailable, "overloaded", text)
 }
 
 func (f *front) tooLarge(w http.ResponseWriter) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/acpod/acpod/protocol/jsonrpc"
 )
@@ -179,5 +180,14 @@ func BenchmarkParseResult(b *testing.B) {
 		if _, err := ParseResult(raw); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+func TestAnOverloadSaysWhatWasFull(t *testing.T) {
+	data := jsonrpc.OverloadData{Scope: "session_bytes", Limit: 10, Used: 9, Size: 2, RetryAfter: time.Second}
+	want := `{"content":[{"type":"text","text":"no room"}],"isError":true,"_meta":{"acpod.dev/refusal":"overloaded",` +
+		`"acpod.dev/overload":{"scope":"session_bytes","limit":10,"used":9,"size":2,"retry_after_ms":1000}}}`
+	if got := string(OverloadResult("no room", "overloaded", data)); got != want {
+		t.Errorf("got %s", got)
 	}
 }

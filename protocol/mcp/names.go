@@ -30,6 +30,7 @@ const (
 	MetaClientCapabilities = "io.modelcontextprotocol/clientCapabilities"
 	MetaProgressToken      = "progressToken"
 	MetaRefusal            = "acpod.dev/refusal"
+	MetaOverload           = "acpod.dev/overload"
 )
 
 // acceptedVersions may be answered by a server. The set is justified by the four

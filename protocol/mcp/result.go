@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"encoding/json/v2"
 	"fmt"
 
 	"github.com/acpod/acpod/protocol/jsonrpc"
@@ -56,6 +57,18 @@ func ErrorResult(text, refusal string) []byte {
 		dst = append(dst, '}')
 	}
 	return append(dst, '}')
+}
+
+// OverloadResult is ErrorResult for something that was full, with what is told of it
+// beside the refusal's name.
+func OverloadResult(text, refusal string, data jsonrpc.OverloadData) []byte {
+	dst := ErrorResult(text, refusal)
+	raw, err := json.Marshal(data)
+	if err != nil {
+		return dst
+	}
+	dst = append(dst[:len(dst)-len("}}")], `,"`+MetaOverload+`":`...)
+	return append(append(dst, raw...), "}}"...)
 }
 
 // TextResult is a result of one text block.
