@@ -14,7 +14,7 @@ import (
 // begin opens the session for the request that made it: its tunnels and its agent at once, neither waiting for the other.
 func (x *session) begin() {
 	open := x.open
-	x.out.held, x.out.frames, x.out.client = true, earlyFrames, open.client
+	x.out.held, x.out.client = true, open.client
 	x.own(open.client)
 	x.declare(open.client, open.params, false)
 	open.held.Release()
@@ -52,7 +52,7 @@ func (x *session) opened(result []byte) {
 		r.client.Respond(x.id, r.req, body, nil, nil)
 		return nil
 	}})
-	x.out.held, x.out.frames = false, keptFrames
+	x.out.held = false
 	x.out.flush()
 }
 

@@ -115,3 +115,12 @@ func (c Config) withDefaults() Config {
 	}
 	return c
 }
+
+// spare is what a session's account keeps free for the longest line of its agent, while that does not wait for its client.
+func (c Config) spare() int64 {
+	line := int64(c.Agent.LineBytes)
+	if line <= 0 {
+		line = agent.DefaultLineBytes
+	}
+	return min(line+agent.LineOverhead, c.SessionBytes/2)
+}

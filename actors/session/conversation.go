@@ -285,6 +285,7 @@ func (x *session) onExited(m kernel.Exited) {
 // credits opens what bounds the agent's reader, so that its last words are reached, or shuts it again, so that it waits for
 // a client that reads slowly.
 func (x *session) credits(open bool) {
+	x.out.open = open
 	switch c := x.conv.credits; {
 	case c == nil:
 	case open:

@@ -85,8 +85,7 @@ const methodSuspended = "_acpod/suspended" // {sessionId, reason}
 
 func (x *session) tell(client Client, method string, why error) {
 	params := jsonrpc.AppendString(x.idMember(), why.Error())
-	frame := jsonrpc.AppendNotification(nil, method, append(params, '}'))
-	_ = client.Offer(x.id, frame, nil, nil) // when it does not fit, the client learns it from the answer to its next request
+	_ = client.Notify(x.id, method, append(params, '}')) // when it does not fit, the client learns it from the answer to its next request
 }
 
 func (x *session) idMember() []byte {

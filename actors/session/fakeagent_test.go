@@ -23,7 +23,7 @@ type agents struct {
 	mu     sync.Mutex
 	mute   bool                               // do not answer session/new
 	refuse func(params string) *jsonrpc.Error // of session/new
-	early  int                                // updates before the answer of session/new
+	early  []string                           // updates before the answer of session/new
 	start  error                              // cannot start
 	slow   time.Duration                      // time that a stop takes
 	all    []*fakeAgent
@@ -138,8 +138,8 @@ func (f *fakeAgent) Receive(c *kernel.Ctx, m kernel.Msg) error {
 func (f *fakeAgent) new(c *kernel.Ctx, m agent.Request) {
 	f.of.mu.Lock()
 	defer f.of.mu.Unlock()
-	for i := range f.of.early {
-		f.tellUpdate(fmt.Sprintf("early %d", i))
+	for _, text := range f.of.early {
+		f.tellUpdate(text)
 	}
 	switch {
 	case f.of.mute:

@@ -103,6 +103,12 @@ func (c *client) Call(by *kernel.Ctx, _, _ string, params []byte) (kernel.Ticket
 }
 
 func (c *client) Notify(_, method string, params []byte) error {
+	if strings.HasPrefix(method, "_acpod/") {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.said = append(c.said, string(jsonrpc.AppendNotification(nil, method, params)))
+		return nil
+	}
 	c.wire(method, params)
 	return nil
 }

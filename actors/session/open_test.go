@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"encoding/json/v2"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -263,22 +264,54 @@ func TestWithoutADriverALoopbackClientGetsTheToken(t *testing.T) {
 	})
 }
 
+// What comes before the client knows the session is kept, at most 100 updates and 1 MiB, and follows the answer in order. Who
+// is not told what was too much would wait for it.
 func TestWhatTheAgentSaysBeforeTheClientKnowsTheSessionComesAfter(t *testing.T) {
-	inPod(t, nil, func(p *pod) {
-		p.agents.early = 120
-		c := p.client("", 0)
-		c.open("[]")
-		got := texts(c.heard())
-		if len(got) != 1+earlyFrames || got[0] != "answer 1" || got[1] != "early 20" || got[earlyFrames] != "early 119" {
-			t.Errorf("%d frames: %q … %q", len(got), got[:2], got[len(got)-1])
-		}
-	})
+	frame := func(n int) int { // how long the frame of an update with n characters is
+		return len(fmt.Sprintf(`{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":%q,"update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":""}}}}`, "sess_00000000-0000-4000-8000-000000000000")) + n
+	}
+	share := keptBytes / 4 // four of these fill it to the byte
+	for _, test := range []struct {
+		name   string
+		sizes  []int // characters of each update
+		first  int   // the first that is kept
+		counts string
+	}{
+		{"as many as are kept", make([]int, 100), 0, ""},
+		{"one more", make([]int, 101), 1, `"updates":1,"bytes":` + fmt.Sprint(frame(8))},
+		{"twenty more", make([]int, 120), 20, `"updates":20,"bytes":` + fmt.Sprint(20*frame(8))},
+		{"1 MiB", []int{share - frame(0), share - frame(0), share - frame(0), share - frame(0)}, 0, ""},
+		{"1 MiB and a byte", []int{share - frame(0), share - frame(0), share - frame(0), share - frame(0) + 1}, 1, `"updates":1,"bytes":` + fmt.Sprint(share)},
+		{"one of more than 1 MiB", []int{0, keptBytes - frame(0) + 1}, 2, `"updates":2,"bytes":` + fmt.Sprint(keptBytes+1+frame(8))},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			inPod(t, nil, func(p *pod) {
+				for i, n := range test.sizes {
+					p.agents.early = append(p.agents.early, fmt.Sprintf("early%03d", i)+strings.Repeat("x", max(n-8, 0)))
+				}
+				c := p.client("", 0)
+				c.open("[]")
+				said := c.heard()
+				want := []string{"answer 1"}
+				if test.counts != "" {
+					want = append(want, methodDropped)
+					if len(said) < 2 || !strings.Contains(said[1], test.counts+`,"scope":"early_updates"`) {
+						t.Errorf("the client is told %.300q", said[1])
+					}
+				}
+				want = append(want, p.agents.early[test.first:]...)
+				if got := texts(said); !slices.Equal(got, want) {
+					t.Errorf("%d frames, want %d: %.200q", len(got), len(want), got)
+				}
+			})
+		})
+	}
 }
 
 // … and what waits for that answer takes no credit: the agent would wait for its client, and the client for the agent.
 func TestWhatAnAgentSaysEarlyDoesNotStopIt(t *testing.T) {
 	inPod(t, nil, func(p *pod) {
-		p.agents.early, p.agents.mute = 50, true
+		p.agents.early, p.agents.mute = make([]string, 50), true
 		p.client("", 0).open("[]")
 		if lines, _ := p.agents.last().credits.Taken(); lines != 0 {
 			t.Errorf("%d credits are taken before session/new is answered", lines)

@@ -241,6 +241,7 @@ func (x *session) finishTurn() {
 	x.s.turnEnded()
 	x.endCalls(capability.EndTurn)
 	x.settleAsks()
+	x.credits(x.client == nil)
 	x.tools.clear()
 	x.since, x.idleFor = x.c.Now(), x.c.Now()
 }

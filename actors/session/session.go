@@ -94,6 +94,7 @@ type session struct {
 	retry    func()
 	since    time.Time // end of the last turn, or the last client's going
 	idleFor  time.Time // end of the last turn, or the opening
+	merged   int64     // of the outbox, as far as it was shown
 }
 
 // request is an open request of a client, and the obligation to answer it.
@@ -148,7 +149,7 @@ func (s *Sessions) spec(name string, b birth) kernel.Spec {
 func (x *session) Start(c *kernel.Ctx) error {
 	x.c = c
 	self := c.Self()
-	x.out = outbox{session: x.id, account: c.Account(), frames: keptFrames, wake: func() { _ = self.Signal(flush{}) }}
+	x.out = outbox{session: x.id, account: c.Account(), spare: x.s.cfg.spare(), wake: func() { _ = self.Signal(flush{}) }, refused: self.CountRefusal}
 	x.out.missed, x.out.missedBytes = x.missed, x.missedB
 	x.since, x.idleFor = c.Now(), c.Now()
 	x.facade = facadeReport{state: facadeOff}
@@ -195,6 +196,8 @@ func (x *session) Receive(c *kernel.Ctx, m kernel.Msg) error {
 		x.onCalled(m)
 	case agent.Noted:
 		x.onNoted(m)
+	case agent.Skipped:
+		x.onSkipped(m)
 	case agent.Ready:
 		x.onReady(m)
 	case kernel.Answer:
@@ -281,6 +284,11 @@ func (x *session) busy() bool { return x.turn.phase != idle || x.opening != nil 
 func (x *session) publish() {
 	st := &status{busy: x.busy() || x.over, idleSince: x.idleFor, client: x.client, carried: carried{
 		lastTurn: x.lastTurn, missed: x.out.missed, missedB: x.out.missedBytes, fresh: true}}
+	if more := x.out.merged - x.merged; more > 0 {
+		x.merged += more
+		x.s.merged.Add(more)
+		x.c.Attr("merged_updates", x.merged)
+	}
 	old := x.life.status.Load()
 	if old != nil && old.same(st) {
 		return

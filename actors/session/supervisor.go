@@ -17,6 +17,7 @@ type Sessions struct {
 	draining   atomic.Bool
 	turns      atomic.Int64
 	agents     atomic.Int64
+	merged     atomic.Int64 // updates that left as part of another frame
 	living     atomic.Int64
 	newID      func() string
 	agentSpec  func(agent.Config, kernel.Ref, string) kernel.Spec // of a session's agent

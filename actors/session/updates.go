@@ -23,7 +23,7 @@ func (x *session) onUpdate(m agent.Update) {
 		return
 	}
 	w := x.tools.note(o, x.c.Now())
-	x.out.push(newFrame(x.translated(acp.MethodSessionUpdate, o), m.Held, m.Credit, w))
+	x.out.push(newUpdate(x.translated(acp.MethodSessionUpdate, o), m.Held, m.Credit, w))
 }
 
 // foreign tells whether what the agent says is about another session than the one that it has here, or comes from an agent
@@ -55,12 +55,19 @@ func (x *session) notify(method string, rest []byte) {
 
 // push says one frame of the pod's own, which the session pays for.
 func (x *session) push(frame []byte, w weight) {
-	lease, err := x.c.Account().Acquire(int64(len(frame)))
+	lease, err := x.c.Account().Acquire(int64(cap(frame)) + itemBytes)
 	if err != nil {
 		x.c.Refuse("session_bytes")
 		return
 	}
-	x.out.push(newFrame(frame, lease, nil, w))
+	x.out.push(newFrame(frame, lease, w))
+}
+
+// onSkipped is an update of the agent that was never read whole.
+func (x *session) onSkipped(m agent.Skipped) {
+	x.touch()
+	x.c.Refuse(m.Scope)
+	x.out.skip(gap{updates: 1, bytes: m.Bytes, scope: m.Scope})
 }
 
 // onNoted is any other notification of the agent. Of those only the cancel of its own request concerns anybody.

@@ -97,6 +97,16 @@ func (o Object) Get(name string) ([]byte, bool) {
 	return nil, false
 }
 
+// Span is where in Raw the value that Get returns stands.
+func (o Object) Span(name string) (from, to int, ok bool) {
+	for k := len(o.members) - 1; k >= 0; k-- {
+		if m := o.members[k]; o.is(m, name) {
+			return int(m.value), int(m.end), true
+		}
+	}
+	return 0, 0, false
+}
+
 // Has reports whether there is a member of that name.
 func (o Object) Has(name string) bool {
 	_, ok := o.Get(name)

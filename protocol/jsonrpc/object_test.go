@@ -138,3 +138,20 @@ func TestATextMemberIsAbsentOrAString(t *testing.T) {
 		t.Error("a number is no text")
 	}
 }
+
+func TestASpanIsWhereTheValueStands(t *testing.T) {
+	for _, text := range []string{`{"a":1}`, ` { "x" : {"a":2}, "a" : [3, 4] } `, `{"a":"first","\u0061":"last"}`} {
+		o, err := ParseObject([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		from, to, ok := o.Span("a")
+		value, _ := o.Get("a")
+		if !ok || string(o.Raw()[from:to]) != string(value) {
+			t.Errorf("%s: %d to %d, want %s", text, from, to, value)
+		}
+		if _, _, ok := o.Span("b"); ok {
+			t.Errorf("%s: a member that is not there was found", text)
+		}
+	}
+}

@@ -150,8 +150,11 @@ func TestAnUpdateThatIsTooLongIsSkipped(t *testing.T) {
 	b := launch(t, "good", func(c *Config) { c.LineBytes = 100 << 10 })
 	b.ready()
 	before, _ := b.do("long-update", strconv.Itoa(200<<10))
-	if len(before) != 0 || b.refused(ScopeLong) != 1 {
-		t.Errorf("before the answer came %d messages, %d counted", len(before), b.refused(ScopeLong))
+	if len(before) != 1 || b.refused(ScopeLong) != 1 {
+		t.Fatalf("before the answer came %d messages, %d counted", len(before), b.refused(ScopeLong))
+	}
+	if m, ok := before[0].(Skipped); !ok || m.Scope != "agent_line_bytes" || m.Bytes <= 200<<10 {
+		t.Errorf("its owner is told %+v", before[0])
 	}
 }
 

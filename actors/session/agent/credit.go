@@ -66,6 +66,29 @@ func (c *Credit) Done() {
 	})
 }
 
+// Join makes one credit of two whose lines became one: other's bytes are c's from now on, and its line is given back. It
+// returns what stands for both. Neither may have been given back before; credits of different readers are not joined (ok
+// is false, and nothing has changed).
+func (c *Credit) Join(other *Credit) (both *Credit, ok bool) {
+	switch {
+	case other == nil || other.of == nil:
+		return c, true
+	case c == nil || c.of == nil:
+		return other, true
+	case c.of != other.of:
+		return c, false
+	}
+	other.once.Do(func() {
+		of := c.of
+		of.mu.Lock()
+		defer of.mu.Unlock()
+		of.lines--
+		c.bytes += other.bytes
+		of.wake()
+	})
+	return c, true
+}
+
 // Open lets everything pass until Shut: after a cancel, the loss of the client or a stop, so that the agent's last
 // words are reached. What is taken meanwhile counts on.
 func (c *Credits) Open() {

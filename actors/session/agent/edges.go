@@ -78,23 +78,24 @@ func (e *edges) take(ordinal int64) edge {
 	return kept
 }
 
-// envelope tells what the line was as far as its edges show: a response or a request with that id, or nothing that
-// an answer is owed for.
-func (g edge) envelope() (kind jsonrpc.Kind, id jsonrpc.ID) {
+// envelope tells what the line was as far as its edges show: a response or a request with that id, or a notification of that
+// method, for which no answer is owed.
+func (g edge) envelope() (kind jsonrpc.Kind, id jsonrpc.ID, method string) {
 	members := headMembers(g.head)
 	for name, value := range tailMembers(g.tail) {
 		if _, seen := members[name]; !seen {
 			members[name] = value
 		}
 	}
+	method, called := jsonrpc.String(members["method"])
 	id, ok := jsonrpc.ParseID(members["id"])
-	switch _, called := members["method"]; {
+	switch {
 	case !ok:
-		return jsonrpc.Notification, jsonrpc.ID{}
-	case called:
-		return jsonrpc.Request, id
+		return jsonrpc.Notification, jsonrpc.ID{}, method
+	case called || members["method"] != nil:
+		return jsonrpc.Request, id, method
 	default:
-		return jsonrpc.Response, id
+		return jsonrpc.Response, id, ""
 	}
 }
 

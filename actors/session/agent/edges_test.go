@@ -39,7 +39,7 @@ func TestTheEdgesOfALineTellWhatItWas(t *testing.T) {
 		if _, err := io.Copy(io.Discard, e); err != nil {
 			t.Fatal(err)
 		}
-		kind, id := e.take(1).envelope()
+		kind, id, _ := e.take(1).envelope()
 		if kind != want.kind || string(id.Raw()) != want.id {
 			t.Errorf("%.60q is %v %s, want %v %s", line, kind, id, want.kind, want.id)
 		}
@@ -75,7 +75,7 @@ func FuzzEdges(f *testing.F) {
 				t.Fatalf("line %d is %q, its head %q", n, line, at.head)
 			}
 			frame, fault := jsonrpc.Scan(line)
-			if kind, id := at.envelope(); fault == nil && kind != jsonrpc.Notification && (kind != frame.Kind || id.Key() != frame.ID.Key()) {
+			if kind, id, _ := at.envelope(); fault == nil && kind != jsonrpc.Notification && (kind != frame.Kind || id.Key() != frame.ID.Key()) {
 				t.Fatalf("%q is %v %v, guessed as %v %v", line, frame.Kind, frame.ID, kind, id)
 			}
 		}

@@ -76,6 +76,13 @@ type Called struct {
 	Held   *kernel.Lease
 }
 
+// Skipped is a session/update of the agent, in its place, that was not read whole: its line was longer than the limit, or
+// there was no room for it.
+type Skipped struct {
+	Bytes int64
+	Scope string // agent_line_bytes, or the account that was full
+}
+
 // Noted is any other notification of the agent.
 type Noted struct {
 	Method string

@@ -19,6 +19,8 @@ const (
 	wholeError = 64 << 10
 	cutMessage = 1 << 10
 	edgesFrom  = 64 << 10 // shorter lines than this are never skipped by the default limit
+	// LineOverhead is charged for each line besides its bytes: for what carries it to the client's socket.
+	LineOverhead = 512
 )
 
 // pump reads stdout to its end and tells the owner, in the order of the lines. It is the only one who does, so a
@@ -46,7 +48,7 @@ func (r *runner) pump(ctx context.Context) {
 			p.line(ctx, line, lease)
 		case errors.As(err, &long):
 			lease.Release()
-			p.tooLong(p.edges.take(p.lines), long)
+			p.tooLong(ctx, p.edges.take(p.lines), long)
 		default: // the end, however it came
 			lease.Release()
 			return
@@ -74,6 +76,9 @@ type reading struct {
 // may be what only the agent's next lines can end.
 func (p *reading) charge(ctx context.Context, more int64) error {
 	want := p.held.Size() + more
+	if p.held == nil {
+		want += LineOverhead
+	}
 	for a := p.account; a != nil; a = a.Parent() {
 		if want > a.Limit() {
 			return &kernel.Overloaded{Scope: a.Scope(), Limit: a.Limit(), Used: a.Used(), Size: want}
@@ -146,7 +151,7 @@ func (p *reading) line(ctx context.Context, line []byte, lease *kernel.Lease) {
 func (p *reading) mend(ctx context.Context, line []byte, lease *kernel.Lease) ([]byte, *kernel.Lease, bool) {
 	mended, bad := line, 0
 	if !utf8.Valid(line) {
-		more, err := p.wait(ctx, int64(3*len(line)))
+		more, err := p.wait(ctx, int64(3*len(line))+LineOverhead)
 		if err != nil {
 			lease.Release()
 			p.self.CountRefusal(ScopeLost)
@@ -154,7 +159,7 @@ func (p *reading) mend(ctx context.Context, line []byte, lease *kernel.Lease) ([
 		}
 		mended, bad = jsonrpc.ValidUTF8(line)
 		lease.Release()
-		more.Shrink(int64(cap(mended)))
+		more.Shrink(int64(cap(mended)) + LineOverhead)
 		lease = more
 	}
 	if bad > 0 {
@@ -255,8 +260,8 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// tooLong fails just the request that a skipped line answered, and answers the one that it was.
-func (p *reading) tooLong(at edge, long *jsonrpc.LineTooLong) {
+// tooLong fails just the request that a skipped line answered, answers the one that it was, and tells the owner of an update.
+func (p *reading) tooLong(ctx context.Context, at edge, long *jsonrpc.LineTooLong) {
 	p.noise.Add(1)
 	p.self.CountRefusal(ScopeLong)
 	if p.quiet.Allow() {
@@ -268,7 +273,7 @@ func (p *reading) tooLong(at edge, long *jsonrpc.LineTooLong) {
 		why = full
 		refusal = jsonrpc.OverloadData{Scope: full.Scope, Limit: full.Limit, Used: full.Used, Size: full.Size, RetryAfter: full.RetryAfter}
 	}
-	kind, id := at.envelope()
+	kind, id, method := at.envelope()
 	switch kind {
 	case jsonrpc.Response:
 		n, ok := id.Int()
@@ -286,6 +291,10 @@ func (p *reading) tooLong(at edge, long *jsonrpc.LineTooLong) {
 		}
 	case jsonrpc.Request:
 		p.reply(jsonrpc.AppendError(nil, id, jsonrpc.Overloaded(refusal)))
+	case jsonrpc.Notification, jsonrpc.Invalid:
+		if method == acp.MethodSessionUpdate {
+			p.tell(ctx, nil, func(*kernel.Lease) kernel.Msg { return Skipped{Bytes: long.Skipped, Scope: refusal.Scope} })
+		}
 	}
 }
 
