@@ -8,6 +8,7 @@ import (
 
 	"github.com/acpod/acpod/protocol/acp"
 	"github.com/acpod/acpod/protocol/jsonrpc"
+	"github.com/acpod/acpod/runtime/admission"
 	"github.com/acpod/acpod/runtime/kernel"
 )
 
@@ -21,7 +22,7 @@ type supervisor struct {
 	records   map[string]*record
 	refs      map[kernel.Ref]*record
 	seq       uint64
-	opening   int // admitted and not yet living: they count
+	slots     *admission.Group // of the living, and of those that are admitted and do not live yet
 	places    places
 	asleep    int // suspended records
 	attaching map[kernel.Ticket]*entry
@@ -46,7 +47,8 @@ func newSupervisor(s *Sessions) *supervisor {
 // Start implements kernel.Starter.
 func (v *supervisor) Start(c *kernel.Ctx) error {
 	v.c = c
-	v.places = places{max: v.s.cfg.MaxSessions, sup: v}
+	v.slots = v.s.gate.generation()
+	v.places = places{sup: v}
 	c.After(v.sweepEvery(), sweep{})
 	if v.s.cfg.Driver == DriverNone {
 		v.s.learned.learn(nil)
@@ -110,7 +112,7 @@ func (v *supervisor) onOpen(m Open) {
 		v.refuse(e, jsonrpc.Draining(0))
 		return
 	}
-	if !v.room(e) {
+	if !v.admit(e, wayNew, m.Client.Key()) {
 		return
 	}
 	v.seq++
@@ -118,7 +120,6 @@ func (v *supervisor) onOpen(m Open) {
 	rec := &record{id: v.s.newID(), owner: owner{key: m.Client.Key(), secret: m.Client.Secret()}, seq: v.seq, created: now, updated: now, under: e}
 	e.rec = rec
 	v.records[rec.id] = rec
-	v.count(e)
 	v.check(e)
 }
 
@@ -147,15 +148,15 @@ func (v *supervisor) resume(e *entry) {
 		}
 		rec.behind = append(rec.behind, e)
 	case rec.living():
-		rec.under = e
-		v.check(e)
-	default:
-		if !v.room(e) {
-			return
+		if v.admit(e, wayJoin, rec.owner.key) {
+			rec.under = e
+			v.check(e)
 		}
-		rec.under = e
-		v.count(e)
-		v.check(e)
+	default:
+		if v.admit(e, wayBack, rec.owner.key) {
+			rec.under = e
+			v.check(e)
+		}
 	}
 }
 
@@ -164,27 +165,30 @@ func (v *supervisor) leaving(rec *record) bool {
 	return rec.living() && end(rec.life.ending.Load()) != endUnknown
 }
 
-// count reserves a place among the living; discount gives it back.
-func (v *supervisor) count(e *entry) {
-	e.counted = true
-	v.opening++
-}
-
-func (v *supervisor) discount(e *entry) {
-	if e.counted {
-		e.counted = false
-		v.opening--
+// admit reserves what an entry needs that comes in that way, before anything is done for it, or refuses it.
+func (v *supervisor) admit(e *entry, w way, key string) bool {
+	e.way = w
+	claims := v.s.gate.claims(w, key)
+	if len(claims) == 0 {
+		return true
 	}
-}
-
-// room reserves nothing: it tells whether another session may live, and refuses when not.
-func (v *supervisor) room(e *entry) bool {
-	if used := len(v.refs) + v.opening; used >= v.s.cfg.Sessions {
-		v.c.Refuse("sessions")
-		v.refuse(e, jsonrpc.Overloaded(jsonrpc.OverloadData{Scope: "sessions", Limit: int64(v.s.cfg.Sessions), Used: int64(used)}))
+	slot, err := v.slots.Admit(claims...)
+	if err != nil {
+		v.refuse(e, v.full(err))
 		return false
 	}
+	e.slot = slot
 	return true
+}
+
+// full is the answer to who found no room; the tree counts it.
+func (v *supervisor) full(err error) *jsonrpc.Error {
+	o, ok := errors.AsType[*kernel.Overloaded](err)
+	if !ok {
+		return jsonrpc.Draining(0) // this generation has ended
+	}
+	v.c.Refuse(o.Scope)
+	return overloaded(o)
 }
 
 // check looks at the folders, off the turn.
@@ -220,13 +224,10 @@ func (v *supervisor) onChecked(m checked) {
 		v.fail(e, jsonrpc.Draining(0))
 		return
 	}
-	if !e.counted { // it lived when this began, and was suspended meanwhile
-		if !v.room(e) {
-			rec.under = nil
-			v.next(rec)
-			return
-		}
-		v.count(e)
+	if e.way == wayJoin && !v.admit(e, wayBack, rec.owner.key) { // it lived when this began, and was suspended meanwhile
+		rec.under = nil
+		v.next(rec)
+		return
 	}
 	if v.s.cfg.Driver == DriverNone {
 		v.spawn(e, slotNone)
@@ -302,7 +303,7 @@ func (v *supervisor) spawn(e *entry, s slot) {
 		v.fail(e, jsonrpc.InternalError(jsonrpc.ReasonInternal, "the session could not be started: try again"))
 		return
 	}
-	v.discount(e)
+	rec.slot, e.slot = e.slot, nil
 	e.owed.Discharge() // the session owes it from its first step on
 	rec.ref, rec.under, rec.first = ref, nil, e
 	rec.cwd, rec.updated = e.folders.Cwd, v.c.Now()
@@ -328,7 +329,6 @@ func (v *supervisor) spawnNamed(b birth) (kernel.Ref, error) {
 func (v *supervisor) fail(e *entry, bad *jsonrpc.Error) {
 	rec := e.rec
 	rec.under = nil
-	v.discount(e)
 	if !e.resume {
 		delete(v.records, rec.id)
 	}
@@ -338,6 +338,7 @@ func (v *supervisor) fail(e *entry, bad *jsonrpc.Error) {
 
 func (v *supervisor) refuse(e *entry, bad *jsonrpc.Error) {
 	e.held.Release()
+	e.slot.Release()
 	e.owed.Discharge()
 	e.client.Respond("", e.req, nil, nil, bad)
 }

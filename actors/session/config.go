@@ -6,6 +6,7 @@ import (
 	"github.com/acpod/acpod/actors/capability"
 	"github.com/acpod/acpod/actors/session/agent"
 	"github.com/acpod/acpod/actors/tunnel"
+	"github.com/acpod/acpod/runtime/admission"
 )
 
 // Driver says what stands behind the sessions.
@@ -61,16 +62,18 @@ type Config struct {
 	PermissionRules   []PermissionRule
 	PermissionTimeout time.Duration // 5m
 
-	MaxSessions     int           // 10: running agents
-	Sessions        int           // 20000: living sessions, limits.sessions
-	SessionBytes    int64         // 32 MiB: the account of each session, limits.session_bytes
-	Servers         int           // 8: limits.servers_per_session
-	SessionTTL      time.Duration // 4h
-	Retention       time.Duration // 720h: how long the record of a suspended session is kept
-	NewTimeout      time.Duration // 120s
-	TurnIdleTimeout time.Duration // 10m
-	CancelTimeout   time.Duration // 10s
-	CallMax         time.Duration // 30m: how long one open tool call keeps a silent turn alive
+	MaxSessions     int             // 10: running agents
+	Admission       *admission.Desk // where these are declared: one desk serves the whole pod; nil = one of its own
+	Sessions        int             // 20000: living sessions, limits.sessions
+	SessionsPerKey  int             // 0 = no bound: living sessions of one key, limits.sessions_per_key
+	SessionBytes    int64           // 32 MiB: the account of each session, limits.session_bytes
+	Servers         int             // 8: limits.servers_per_session
+	SessionTTL      time.Duration   // 4h
+	Retention       time.Duration   // 720h: how long the record of a suspended session is kept
+	NewTimeout      time.Duration   // 120s
+	TurnIdleTimeout time.Duration   // 10m
+	CancelTimeout   time.Duration   // 10s
+	CallMax         time.Duration   // 30m: how long one open tool call keeps a silent turn alive
 
 	Desk   capability.DeskConfig // template of each desk: grants, audit, ledger, limits; Tag and View are set by the session
 	Tunnel tunnel.Limits
@@ -110,6 +113,9 @@ func (c Config) withDefaults() Config {
 	number(&c.MaxSessions, 10)
 	number(&c.Sessions, 20000)
 	number(&c.Servers, 8)
+	if c.Admission == nil {
+		c.Admission = admission.New()
+	}
 	if c.SessionBytes <= 0 {
 		c.SessionBytes = 32 << 20
 	}

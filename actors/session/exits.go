@@ -30,6 +30,8 @@ func (v *supervisor) onExited(m kernel.Exited) {
 	rec.carried = rec.status().carried
 	rec.updated = v.c.Now()
 	rec.ref, rec.life = kernel.Ref{}, nil
+	rec.slot.Release()
+	rec.slot = nil
 	if how == endSuspended {
 		v.asleep++
 		v.limitAsleep()

@@ -92,6 +92,11 @@ func (p *pod) atRest() {
 	if n := p.s.Tokens().Live(); n != 0 {
 		p.t.Errorf("%d tokens live at rest", n)
 	}
+	for _, c := range p.s.gate.desk.Counts() {
+		if c.Used != 0 || c.Admitted != c.Released {
+			p.t.Errorf("slots at rest: %+v", c)
+		}
+	}
 	if a, n := p.s.Agents(), p.s.Turns(); a != 0 || n != 0 {
 		p.t.Errorf("%d agents, %d turns at rest", a, n)
 	}

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/acpod/acpod/protocol/acp"
-	"github.com/acpod/acpod/protocol/jsonrpc"
+	"github.com/acpod/acpod/runtime/admission"
 	"github.com/acpod/acpod/runtime/kernel"
 )
 
@@ -13,9 +13,7 @@ import (
 // belongs to the supervisor. A place is taken before any work starts, and is free again only when the process in it has
 // ended, so there are never more agents than places.
 type places struct {
-	max     int
 	sup     *supervisor
-	taken   int // held, by the living and by those on their way out
 	waiting []wish
 	asked   map[kernel.Ticket]suspension
 }
@@ -37,16 +35,30 @@ type suspension struct {
 
 // want gives the wish a place: a free one now, or that of the session that is suspended for it, or none.
 func (p *places) want(w wish) {
-	if p.taken < p.max && len(p.waiting) == 0 {
-		p.give(w)
-		return
+	if len(p.waiting) == 0 {
+		if slot := p.take(); slot != nil {
+			p.give(w, slot)
+			return
+		}
 	}
 	p.suspendFor(w)
 }
 
-func (p *places) give(w wish) {
-	p.taken++
-	w.rec.place = placeHeld
+// take claims a free place; nil when there is none, which is no refusal yet: somebody may be suspended.
+func (p *places) take() *admission.Slot {
+	claims := p.sup.s.gate.claims(wayAgent, "")
+	if !p.sup.s.gate.desk.Fits(claims...) {
+		return nil
+	}
+	slot, err := p.sup.slots.Admit(claims...)
+	if err != nil {
+		return nil
+	}
+	return slot
+}
+
+func (p *places) give(w wish, slot *admission.Slot) {
+	w.rec.place, w.rec.agent = placeHeld, slot
 	switch {
 	case w.spawned:
 		_ = w.rec.ref.Signal(slotGranted{}) // a session that has ended gives its place back by its exit
@@ -133,26 +145,32 @@ func (p *places) free(rec *record) {
 	if i := slices.IndexFunc(p.waiting, func(w wish) bool { return w.from == rec }); i > 0 { // the longest waiting goes first; the other gets what it waited for
 		p.waiting[i].from, p.waiting[0].from = p.waiting[0].from, p.waiting[i].from
 	}
-	if rec.place == placeHeld {
-		p.taken--
-	}
-	rec.place = placeNone
+	rec.agent.Release()
+	rec.place, rec.agent = placeNone, nil
 	p.serve()
 }
 
 // serve gives free places to those who wait, the longest waiting first.
 func (p *places) serve() {
-	for len(p.waiting) > 0 && p.taken < p.max {
+	for len(p.waiting) > 0 {
+		slot := p.take()
+		if slot == nil {
+			return
+		}
 		w := p.waiting[0]
 		p.waiting = p.waiting[1:]
-		p.give(w)
+		p.give(w, slot)
 	}
 }
 
 // deny says that every agent is busy.
 func (p *places) deny(w wish) {
-	p.sup.c.Refuse(jsonrpc.ScopeMaxSessions)
-	bad := jsonrpc.Overloaded(jsonrpc.OverloadData{Scope: jsonrpc.ScopeMaxSessions, Limit: int64(p.max), Used: int64(p.taken)})
+	slot, err := p.sup.slots.Admit(p.sup.s.gate.claims(wayAgent, "")...)
+	if err == nil { // one became free at this very moment
+		p.give(w, slot)
+		return
+	}
+	bad := p.sup.full(err)
 	p.sup.c.Log().Info("all agents are busy", "session", acp.SessionTag(w.rec.id))
 	if w.question != nil {
 		w.question.Fail(bad)

@@ -3,6 +3,7 @@ package session
 import (
 	"time"
 
+	"github.com/acpod/acpod/runtime/admission"
 	"github.com/acpod/acpod/runtime/kernel"
 )
 
@@ -18,6 +19,8 @@ type record struct {
 	ref   kernel.Ref // zero while it does not live
 	life  *life      // of the living one
 	place place
+	slot  *admission.Slot // of the living one, and of its agent while it has a place
+	agent *admission.Slot
 	carried
 
 	ranks  []uint64 // connections that opened or resumed it, for session/list
@@ -76,8 +79,9 @@ type entry struct {
 	params  *Params
 	held    *kernel.Lease
 	resume  bool
+	way     way
 	rec     *record
 	owed    *kernel.Obligation
-	counted bool // it is one of supervisor.opening
+	slot    *admission.Slot // of the session that it opens, until that lives; nil for one that lives already
 	folders Folders
 }

@@ -14,6 +14,7 @@ type Sessions struct {
 	cfg        Config
 	tokens     *Tokens
 	learned    *Learned
+	gate       *gate
 	draining   atomic.Bool
 	turns      atomic.Int64
 	agents     atomic.Int64
@@ -27,7 +28,8 @@ type Sessions struct {
 
 // New prepares the sessions; nothing runs before Spec is started.
 func New(cfg Config) *Sessions {
-	return &Sessions{cfg: cfg.withDefaults(), tokens: &Tokens{}, learned: newLearned(), quiet: make(chan struct{}, 1),
+	cfg = cfg.withDefaults()
+	return &Sessions{cfg: cfg, tokens: &Tokens{}, learned: newLearned(), gate: newGate(&cfg), quiet: make(chan struct{}, 1),
 		newID: newID, agentSpec: agent.Spec, learnAgent: agent.Learn}
 }
 
