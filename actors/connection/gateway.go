@@ -104,6 +104,7 @@ func (w *gateway) Stop(*kernel.Ctx, error) {
 
 // Receive implements kernel.Behavior.
 func (w *gateway) Receive(c *kernel.Ctx, m kernel.Msg) error {
+	defer func() { c.Attr("handshakes", w.g.entrance.desk.Used(w.g.entrance.handshakes)) }()
 	switch m := m.(type) {
 	case accept:
 		if err := w.spawn(c, m.seat); err != nil {

@@ -3,6 +3,7 @@ package pod
 import (
 	"github.com/acpod/acpod/actors/connection"
 	"github.com/acpod/acpod/actors/tunnel"
+	"github.com/acpod/acpod/runtime/admission"
 	"github.com/acpod/acpod/runtime/inspect"
 )
 
@@ -11,6 +12,7 @@ func (l *life) counters() []inspect.Counter {
 	out := socketCounters(l.gateway.Stats())
 	minted, revoked := l.sessions.Tokens().Counts()
 	out = append(out, tokenCounters(minted, revoked)...)
+	out = append(out, slotCounters(l.admission.Counts())...)
 	out = append(out, tunnelCounters(l.tunnels.Snapshot())...)
 	return append(out, callCounters(l.recorder.Outcomes())...)
 }
@@ -41,6 +43,21 @@ func tokenCounters(minted, revoked int64) []inspect.Counter {
 		{Name: "acpod_tokens_minted_total", Help: "Session tokens made.", Value: minted},
 		{Name: "acpod_tokens_revoked_total", Help: "Session tokens revoked.", Value: revoked},
 	}
+}
+
+// slotCounters tell who came in and went, by the limit that counts them. Taken less returned is what is in use.
+func slotCounters(counts []admission.Count) (out []inspect.Counter) {
+	for _, c := range counts {
+		for _, one := range []inspect.Counter{
+			{Name: "acpod_slots_taken_total", Help: "Slots given to who came in.", Value: c.Admitted},
+			{Name: "acpod_slots_returned_total", Help: "Slots given back.", Value: c.Released},
+			{Name: "acpod_slots_refused_total", Help: "Claims that found a limit reached.", Value: c.Refused},
+		} {
+			one.Label, one.Is = "scope", c.Scope
+			out = append(out, one)
+		}
+	}
+	return out
 }
 
 // tunnelCounters tell each MCP connection of a client that was opened, and how it was closed.

@@ -20,6 +20,7 @@ import (
 	"github.com/acpod/acpod/actors/session"
 	"github.com/acpod/acpod/actors/session/agent"
 	"github.com/acpod/acpod/actors/tunnel"
+	"github.com/acpod/acpod/runtime/admission"
 	"github.com/acpod/acpod/runtime/inspect"
 	"github.com/acpod/acpod/runtime/kernel"
 	"github.com/acpod/acpod/runtime/process"
@@ -92,6 +93,7 @@ type life struct {
 	flight    *inspect.Flight
 	recorder  *audit.Recorder
 	tunnels   *tunnel.Stats
+	admission *admission.Desk // who is in: sockets, handshakes, sessions, agents
 	gateway   *connection.Gateway
 	sessions  *session.Sessions
 	phase     phase
@@ -154,13 +156,16 @@ func (l *life) compose() error {
 	if err != nil {
 		return err
 	}
-	sessionCfg.TunnelStats = l.tunnels
+	l.admission = admission.New()
+	sessionCfg.TunnelStats, sessionCfg.Admission = l.tunnels, l.admission
 	l.sessions = session.New(sessionCfg)
 	if l.flight, err = inspect.StartFlight(int64(cfg.Debug.FlightBytes)); err != nil {
 		return fmt.Errorf("debug.flight_bytes: %w; set it to 0", err)
 	}
 	supervisor := &place{}
-	l.gateway = connection.New(connectionConfig(cfg, version), supervisor.find, l.sessions.Learned())
+	connectionCfg := connectionConfig(cfg, version)
+	connectionCfg.Admission = l.admission
+	l.gateway = connection.New(connectionCfg, supervisor.find, l.sessions.Learned())
 	l.inspector = inspect.New(inspect.Options{
 		Tree: l.kernel.Tree, Counters: l.counters, Refusals: l.kernel.Refusals, Flight: l.flight, AuthKey: cfg.Secrets.Debug, Version: version,
 		Figures: counts{worst: worstCase(cfg.Limits), calls: calls, tokens: l.sessions.Tokens().Live, agents: l.sessions.Agents}.figures,
