@@ -19,7 +19,7 @@ func newRoot() *cobra.Command {
 		},
 		RunE: func(*cobra.Command, []string) error { return usagef("name a command") },
 	}
-	root.AddCommand(newAgent())
+	root.AddCommand(newAgent(), newWireCheck(), newScale(), newEcho())
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err: err} })
 	root.InitDefaultHelpCmd()

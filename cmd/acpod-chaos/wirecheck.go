@@ -1,0 +1,129 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/acpod/acpod/actors/chaos/conform"
+	"github.com/acpod/acpod/protocol/acp"
+)
+
+// The exit statuses of wire-check: wrong usage is 1 here, because 2 says that the pod failed.
+const (
+	exitBroken   = 2
+	exitNeedsKey = 3
+	exitMisused  = 1
+)
+
+func misusef(format string, values ...any) error {
+	return &usageError{err: fmt.Errorf(format, values...), code: exitMisused}
+}
+
+func newWireCheck() *cobra.Command {
+	var cfg conform.Config
+	var keyFile string
+	var asJSON bool
+	check := &cobra.Command{
+		Use:   "wire-check --target ws://HOST/acp",
+		Short: "Check the wire of a running pod, rule by rule",
+		Long: `wire-check is a client that comes in at /acp of a running pod and goes through what the wire promises: who gets in, what
+is refused and how, limits at the byte, turns and cancels, and the servers that a client declares, in all four generations.
+It declares a server named katashiro, as the default config grants it, or those of --servers.
+
+Rows that need what the pod has not (a key, a second granted name, somebody who makes tool calls) are skipped and say so. Tool
+calls are made by the demo agent, or by the token that a pod with agent.driver = "none" gives to its clients, which has to be
+reached on the same machine. To another agent nothing is sent but the greeting "Hello.", and only by the rows that need a turn.
+It opens sessions, one at a time, and closes them; run it against a pod that can spare an agent.
+
+Exit status: 0 all rows that were asked passed, 2 one failed, 3 the pod asks for a key and none was given, 1 wrong usage.`,
+		Example: "  acpod-chaos wire-check --target ws://127.0.0.1:8080/acp\n" +
+			"  acpod-chaos wire-check --target ws://127.0.0.1:8080/acp --key-file pod.key --servers katashiro,notes --json",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return misusef("%q is one argument too many", args[0])
+			}
+			return nil
+		},
+		RunE: func(command *cobra.Command, _ []string) error {
+			if err := wireCheckConfig(&cfg, keyFile); err != nil {
+				return err
+			}
+			return wireCheck(command, cfg, asJSON)
+		},
+	}
+	flags := check.Flags()
+	flags.StringVar(&cfg.Target, "target", "", "the pod's address, ws://HOST/acp")
+	flags.StringVar(&keyFile, "key-file", "", "file with the pod's key")
+	flags.StringSliceVar(&cfg.Servers, "servers", []string{conform.DefaultServer}, "names of servers that the pod grants")
+	flags.BoolVar(&asJSON, "json", false, "print the report as JSON")
+	flags.DurationVar(&cfg.Patience, "patience", conform.DefaultPatience, "how long to wait for each thing that has to happen")
+	flags.DurationVar(&cfg.Timeout, "timeout", conform.DefaultTimeout, "how long the whole run may take")
+	flags.IntVar(&cfg.FrameBytes, "frame-bytes", conform.DefaultFrameBytes, "limits.frame_bytes of the pod, in bytes; no answer tells it")
+	check.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return misusef("%w", err) })
+	return check
+}
+
+// wireCheckConfig checks what was typed.
+func wireCheckConfig(cfg *conform.Config, keyFile string) error {
+	if cfg.Target == "" {
+		return misusef("--target is missing: the pod's address, ws://HOST/acp")
+	}
+	at, err := url.Parse(cfg.Target)
+	switch {
+	case err != nil:
+		return misusef("--target is no URL: %w", err)
+	case at.Scheme != "ws" || at.Hostname() == "" || at.User != nil || at.Fragment != "" || at.Opaque != "":
+		return misusef("--target %q is not of the form ws://HOST/acp", cfg.Target)
+	}
+	if keyFile != "" {
+		text, err := os.ReadFile(keyFile)
+		if err != nil {
+			return misusef("--key-file: %w", err)
+		}
+		if cfg.Key = strings.TrimSpace(string(text)); cfg.Key == "" || strings.ContainsFunc(cfg.Key, func(r rune) bool { return r <= ' ' || r > '~' }) {
+			return misusef("--key-file %s holds no key", keyFile)
+		}
+	}
+	if len(cfg.Servers) == 0 {
+		return misusef("--servers names no server")
+	}
+	for i, name := range cfg.Servers {
+		if !acp.ValidServerName(name) || slices.Contains(cfg.Servers[:i], name) {
+			return misusef("--servers: %q is no server name, or stands twice", name)
+		}
+	}
+	if cfg.Patience < 10*time.Millisecond || cfg.Timeout <= 0 || cfg.FrameBytes < 128<<10 || cfg.FrameBytes > 1<<30 {
+		return misusef("--patience takes at least 10ms, --timeout more than nothing, --frame-bytes %d to %d", 128<<10, 1<<30)
+	}
+	return nil
+}
+
+func wireCheck(command *cobra.Command, cfg conform.Config, asJSON bool) error {
+	ctx, stop := signal.NotifyContext(command.Context(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	report, err := conform.Run(ctx, cfg)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "acpod-chaos: "+err.Error())
+		return exitStatus(exitNeedsKey)
+	}
+	print := report.Text
+	if asJSON {
+		print = func(w io.Writer) error { return report.JSON(w) }
+	}
+	if err := print(command.OutOrStdout()); err != nil {
+		return fmt.Errorf("the report cannot be written: %w", err)
+	}
+	if !report.OK() {
+		return exitStatus(exitBroken)
+	}
+	return nil
+}
