@@ -17,7 +17,8 @@ import (
 const (
 	headerTimeout = 10 * time.Second
 	idleTimeout   = 2 * time.Minute
-	headerBytes   = 32 << 10
+	// headerBytes bounds a request's head; parsed, one of many short lines takes some 25 times as much.
+	headerBytes = 16 << 10
 	// lastWords is how long clients have at a stop to read the answers of what was open.
 	lastWords = 2 * time.Second
 )
@@ -77,7 +78,9 @@ func (a *actor) Receive(_ *kernel.Ctx, m kernel.Msg) error {
 
 // listen serves the socket until ctx ends, and then until what is open has been answered. It leaves the socket open.
 func (f *front) listen(ctx context.Context, socket *door.Socket, connections int) error {
-	view := socket.View(connections, func(net.Addr) { f.count("connections") })
+	// The door's own limit is only for those who come faster than others can be closed for them.
+	view := socket.View(connections+mostHeads, func(net.Addr) { f.count("connections") })
+	f.visits = newVisits(connections, mostHeads, f.count)
 	srv := &http.Server{
 		Handler:           f,
 		ReadHeaderTimeout: min(headerTimeout, f.cfg.ReadTimeout),
@@ -87,6 +90,8 @@ func (f *front) listen(ctx context.Context, socket *door.Socket, connections int
 		MaxHeaderBytes: headerBytes,
 		ErrorLog:       slog.NewLogLogger(f.log.Handler(), slog.LevelDebug),
 		BaseContext:    func(net.Listener) context.Context { return ctx },
+		ConnContext:    carried,
+		ConnState:      f.visits.changed,
 	}
 	err := view.Serve(ctx, srv, lastWords)
 	f.open.Lock() // all requests have ended, and none begins any more

@@ -24,6 +24,7 @@ type front struct {
 	view       *atomic.Pointer[capability.View]
 	negotiator *negotiator
 	log        *slog.Logger
+	visits     *visits
 	// stopping is closed when the generation stops: open requests are answered then.
 	stopping <-chan struct{}
 	// open is held for reading by each request, and taken for good once the generation has stopped.
@@ -36,6 +37,7 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		panic(http.ErrAbortHandler) // the connection is closed already
 	}
 	defer f.open.RUnlock()
+	f.visits.serve(r)
 	defer func() {
 		p := recover()
 		if p == nil {

@@ -21,6 +21,19 @@ const endpoint = "/mcp"
 // requestBytes is what a request costs beside its body: a goroutine, the buffers of its connection and a small answer.
 const requestBytes = 16 << 10
 
+// slotBytes is what a request costs beside its body, its head included: net/http keeps that while the request is served.
+func slotBytes(r *http.Request) int64 {
+	const line, inSlot = 128, 4 << 10 // of each line: its place in the table; and what requestBytes has room for
+	head := int64(0)
+	for name, values := range r.Header {
+		head += int64(line + len(name))
+		for _, value := range values {
+			head += int64(line/4 + len(value))
+		}
+	}
+	return requestBytes + max(0, head-inSlot)
+}
+
 // smallBody is the longest body that the facade itself pays for when the caller's session has no room, so that an agent
 // whose session is full can still shake hands, list the tools and be told what is the matter.
 const smallBody = 64 << 10
@@ -100,8 +113,9 @@ func (f *front) admit(w http.ResponseWriter, r *http.Request, caller capability.
 	if payer == nil {
 		payer = f.account
 	}
+	size := slotBytes(r)
 	for {
-		if slot, err = payer.Acquire(requestBytes); err == nil {
+		if slot, err = payer.Acquire(size); err == nil {
 			body, lease, err = readBody(w, r, payer, f.cfg.RequestBytes)
 			if err == nil || errors.Is(err, errTooLarge) || errors.Is(err, errCutShort) {
 				return slot, body, lease, err
