@@ -57,6 +57,7 @@ func (s *server) Start(c *kernel.Ctx) error {
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
 	view := s.cfg.socket.View(s.cfg.connections, func(net.Addr) { self.CountRefusal("http_connections") })
+	view.Displaces(func(net.Addr) { self.CountRefusal("http_displaced") })
 	c.Go("http", func(ctx context.Context) kernel.Msg { return served{s.serve(ctx, srv, view)} })
 	return nil
 }

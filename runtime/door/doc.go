@@ -11,7 +11,8 @@
 //   - Sec-Fetch-Site: anything but cross-site.
 //
 // [Rules] are pure: a request in, a reason or none out. [Socket] is what a door stands in: a listening socket that outlives
-// those who serve it, so that a server that crashed comes back without a refused connection.
+// those who serve it, so that a server that crashed comes back without a refused connection. What it accepts is bounded, and at
+// the bound the connection that has been silent longest makes room: sockets that send nothing keep nobody out.
 //
 // The package knows sockets and HTTP headers and nothing of this daemon; who listens where, what is counted and which
 // route has rules of its own is for its callers.

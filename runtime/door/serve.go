@@ -10,6 +10,7 @@ import (
 // lastWords at most. The socket stays open for the next generation. It returns nil when ctx ended it, else why the server
 // ended by itself. It blocks: it is for a goroutine that the caller owns.
 func (v *View) Serve(ctx context.Context, srv *http.Server, lastWords time.Duration) error {
+	v.watch(srv)
 	defer context.AfterFunc(ctx, func() { _ = v.Close() })()
 	err := srv.Serve(v)
 	_ = v.Close()

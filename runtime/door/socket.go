@@ -1,11 +1,13 @@
 package door
 
 import (
+	"container/list"
 	"errors"
 	"net"
 	"os"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -48,7 +50,8 @@ func (s *Socket) Rules() Rules { return For(s.Addr()) }
 func (s *Socket) Close() error { return s.listener.Close() }
 
 // View returns a listener for one generation. At most limit accepted connections are open at once; one more is closed
-// as soon as it is accepted and reported to refused, which may be nil and must not block. A limit of 0 is none.
+// as soon as it is accepted and reported to refused, which may be nil and must not block, unless the view [View.Displaces] and
+// somebody makes room. A limit of 0 is none.
 func (s *Socket) View(limit int, refused func(net.Addr)) *View {
 	return &View{socket: s, closed: make(chan struct{}), limit: int64(limit), refused: refused}
 }
@@ -61,6 +64,10 @@ type View struct {
 	limit   int64
 	open    atomic.Int64
 	refused func(net.Addr)
+
+	quiet     quiet
+	watched   bool           // set by Serve, before the first Accept
+	displaced func(net.Addr) // nil = nobody makes room
 }
 
 // Addr implements net.Listener.
@@ -103,10 +110,13 @@ func (v *View) Accept() (net.Conn, error) {
 		switch {
 		case errors.Is(err, os.ErrDeadlineExceeded):
 			continue
+		case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
+			v.displace() // the server tries again in a moment
+			return nil, err
 		case err != nil:
 			return nil, err
 		}
-		if n := v.open.Add(1); v.limit > 0 && n > v.limit {
+		if n := v.open.Add(1); v.limit > 0 && n > v.limit && !v.displace() {
 			v.open.Add(-1)
 			_ = conn.Close()
 			if v.refused != nil {
@@ -114,7 +124,11 @@ func (v *View) Accept() (net.Conn, error) {
 			}
 			continue
 		}
-		return &counted{Conn: conn, view: v}, nil
+		c := &counted{Conn: conn, view: v}
+		if v.watched {
+			v.quiet.add(c, &v.quiet.silent)
+		}
+		return c, nil
 	}
 }
 
@@ -123,6 +137,11 @@ type counted struct {
 	net.Conn
 	view *View
 	once sync.Once
+
+	// Guarded by the view's quiet.
+	list   *list.List
+	at     *list.Element
+	closed bool
 }
 
 // Unwrap gives the connection below, for what is particular to TCP: several buffers in one write. Close the outer one.
@@ -137,6 +156,9 @@ func (c *counted) CloseWrite() error {
 }
 
 func (c *counted) Close() error {
-	c.once.Do(func() { c.view.open.Add(-1) })
+	c.once.Do(func() {
+		c.view.quiet.remove(c, true)
+		c.view.open.Add(-1)
+	})
 	return c.Conn.Close()
 }
