@@ -14,7 +14,7 @@ type desk struct {
 	limits   DeskLimits
 	servers  map[string]*served
 	declared map[string]struct{}
-	dead     map[[32]byte]struct{} // tokens that were revoked: a call that was on its way must not be made
+	dead     deadTokens
 	names    names
 	view     *View
 
@@ -31,7 +31,7 @@ type desk struct {
 func newDesk(cfg DeskConfig) *desk {
 	return &desk{
 		cfg: cfg, limits: cfg.Limits,
-		servers: map[string]*served{}, declared: map[string]struct{}{}, dead: map[[32]byte]struct{}{},
+		servers: map[string]*served{}, declared: map[string]struct{}{},
 		calls: map[uint64]*call{}, askers: map[*kernel.Question]*call{}, tickets: map[kernel.Ticket]*call{},
 		settling: map[uint64]*kernel.Question{},
 	}

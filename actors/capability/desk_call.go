@@ -71,7 +71,7 @@ func (d *desk) begin(c *kernel.Ctx, r Request) {
 	}
 	a := asker{question: q, token: r.Token, requestID: r.RequestID, endsOnClose: r.EndsOnClose}
 	k := &call{id: q.ID(), request: r, args: arguments(r.Arguments), sha: r.digest(), begun: c.Now()}
-	if _, revoked := d.dead[r.Token]; revoked {
+	if d.dead.has(r.Token) {
 		d.enter(k, a)
 		d.refuse(c, k, &Refusal{Code: Unknown, Text: unknownText(r.Name)})
 		return

@@ -78,7 +78,9 @@ func (d *desk) cancelRequest(c *kernel.Ctx, m CancelRequest) {
 // endCalls ends the calls of a session or of one token.
 func (d *desk) endCalls(c *kernel.Ctx, m EndCalls) {
 	if m.Reason == EndToken && m.Token != [32]byte{} {
-		d.dead[m.Token] = struct{}{}
+		if d.dead.add(m.Token, c.Now()) {
+			c.Refuse("revoked_tokens")
+		}
 	}
 	for _, k := range d.open() {
 		if m.Token == [32]byte{} || k.request.Token == m.Token {
