@@ -57,12 +57,13 @@ var arrows = map[string][]string{
 	"actors/chaos/proxy":     {},
 	"actors/chaos/ledger":    {"actors/chaos/invariant"},
 	"actors/chaos/peer":      protocolOnly("actors/chaos/wire", "actors/chaos/invariant", "actors/chaos/ledger"),
-	"actors/chaos/extension": protocolOnly("actors/chaos/wire", "actors/chaos/proxy", "actors/chaos/invariant", "actors/chaos/ledger", "actors/chaos/fault", "actors/chaos/peer"),
+	"actors/chaos/server":    protocolOnly("actors/chaos/invariant", "actors/chaos/ledger", "actors/chaos/peer"),
+	"actors/chaos/extension": protocolOnly("actors/chaos/wire", "actors/chaos/proxy", "actors/chaos/invariant", "actors/chaos/ledger", "actors/chaos/fault", "actors/chaos/peer", "actors/chaos/server"),
 	"actors/chaos/caller":    protocolOnly("actors/chaos/invariant", "actors/chaos/ledger", "actors/chaos/fault"),
-	"actors/chaos/prompter":  protocolOnly("actors/chaos/wire", "actors/chaos/agent", "actors/chaos/invariant", "actors/chaos/ledger", "actors/chaos/fault", "actors/chaos/peer"),
+	"actors/chaos/prompter":  protocolOnly("actors/chaos/wire", "actors/chaos/agent", "actors/chaos/invariant", "actors/chaos/ledger", "actors/chaos/fault", "actors/chaos/peer", "actors/chaos/server"),
 	"actors/chaos/watch":     {"actors/chaos/pod", "actors/chaos/invariant"},
 	"actors/chaos": protocolOnly("actors/chaos/wire", "actors/chaos/pod", "actors/chaos/agent", "actors/chaos/proxy", "actors/chaos/invariant",
-		"actors/chaos/ledger", "actors/chaos/fault", "actors/chaos/peer", "actors/chaos/extension", "actors/chaos/caller", "actors/chaos/prompter", "actors/chaos/watch"),
+		"actors/chaos/ledger", "actors/chaos/fault", "actors/chaos/peer", "actors/chaos/server", "actors/chaos/extension", "actors/chaos/caller", "actors/chaos/prompter", "actors/chaos/watch"),
 
 	"runtime/admission": {"runtime/kernel"},
 

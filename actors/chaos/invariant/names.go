@@ -10,6 +10,7 @@ const (
 	ExecutedOnce     Name = "executed_once"
 	OutcomeTrue      Name = "outcome_true"
 	DisconnectedOnce Name = "disconnected_once"
+	CancelReaches    Name = "cancel_reaches"
 	TokensBalance    Name = "tokens_balance"
 	Accounts         Name = "accounts"
 	Memory           Name = "memory"
@@ -35,6 +36,7 @@ func Promises() []Promise {
 		{ExecutedOnce, "no call is executed twice"},
 		{OutcomeTrue, "an answer comes from the execution of its own call; a call said not to have been sent was not executed"},
 		{DisconnectedOnce, "every MCP connection opened is disconnected once, or its socket died"},
+		{CancelReaches, "what ends a call is told down to the client that executes it"},
 		{TokensBalance, "tokens minted are those revoked and those live; a revoked one opens nothing"},
 		{Accounts, "accounts stay within their limits and equal what is queued and in flight: zero at rest, nothing owed"},
 		{Memory, "resident memory stays under the documented worst case"},

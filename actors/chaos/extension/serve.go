@@ -1,0 +1,48 @@
+package extension
+
+import (
+	"github.com/acpod/acpod/actors/chaos/peer"
+	"github.com/acpod/acpod/actors/chaos/server"
+	"github.com/acpod/acpod/protocol/jsonrpc"
+)
+
+// serve handles what the pod sends, on the goroutine that reads the socket.
+func (e *Extension) serve(p *peer.Peer, f jsonrpc.Frame) {
+	if server.IsCancel(f.Method) {
+		for _, s := range e.known() {
+			if s.Cancel(p, f.Params) {
+				return
+			}
+		}
+		return
+	}
+	id, tunnelled := server.Target(f)
+	switch {
+	case tunnelled:
+		e.mu.Lock()
+		s := e.servers[id]
+		e.mu.Unlock()
+		if s != nil {
+			s.Serve(p, f)
+			return
+		}
+		if f.Kind == jsonrpc.Request {
+			p.Respond(f.ID, nil, &jsonrpc.Error{Code: jsonrpc.InvalidParams, Message: "there is no such server"})
+		}
+	case f.Kind == jsonrpc.Request:
+		p.Respond(f.ID, nil, &jsonrpc.Error{Code: jsonrpc.MethodNotFound, Message: "there is no such method"})
+	}
+}
+
+// noteOdd counts an error with the id null.
+func (e *Extension) noteOdd(err *jsonrpc.Error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.odd[err.Code]++
+}
+
+func (e *Extension) oddSeen(code int) int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.odd[code]
+}

@@ -1,0 +1,120 @@
+package extension
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"github.com/acpod/acpod/actors/chaos/invariant"
+	"github.com/acpod/acpod/actors/chaos/peer"
+	"github.com/acpod/acpod/actors/chaos/proxy"
+	"github.com/acpod/acpod/actors/chaos/wire"
+	"github.com/acpod/acpod/protocol/jsonrpc"
+)
+
+// vanish leaves the socket half-open: the pod gets no byte and no end any more. It has to find out by itself.
+func (e *Extension) vanish(*rand.Rand) {
+	p := e.peer
+	e.peer = nil
+	variant := "mute"
+	p.Abandon()
+	if link, proxied := p.Socket().NetConn().(*proxy.Link); proxied {
+		variant = "silent"
+		link.Silence()
+	}
+	e.w.Faults.Injected("halfopen", variant)
+	e.leaveOpen(p, e.w.Limits.Keepalive+e.w.Limits.Pong+e.w.Limits.Write+20*time.Second)
+}
+
+// leaveOpen holds a socket on which nothing is done any more until the run lets go, at most for d.
+func (e *Extension) leaveOpen(p *peer.Peer, d time.Duration) {
+	e.w.beside(func(stop <-chan struct{}) {
+		select {
+		case <-stop:
+		case <-p.Gone():
+		case <-time.After(d):
+		}
+		if link, proxied := p.Socket().NetConn().(*proxy.Link); proxied {
+			link.Reset()
+			link.Wait()
+		}
+		p.Reset()
+		p.Wait()
+	})
+}
+
+// readSlowly reads nothing for a while, and asks for answers meanwhile.
+func (e *Extension) readSlowly(ctx context.Context, r *rand.Rand) {
+	e.w.Faults.Injected("slowread", "socket")
+	p := e.peer
+	resume := p.Pause()
+	for range 200 + r.IntN(800) {
+		p.Ask("_chaos/unread", pad(r.IntN(2000)), 2*Patience)
+	}
+	wait := time.Duration(r.Int64N(int64(4 * time.Second)))
+	select {
+	case <-ctx.Done():
+	case <-p.Gone():
+	case <-time.After(wait):
+	}
+	resume()
+}
+
+// writeSlowly writes a frame a byte at a time, or a part of one and no more.
+func (e *Extension) writeSlowly(ctx context.Context, r *rand.Rand) {
+	p := e.peer
+	if r.IntN(3) == 0 {
+		e.w.Faults.Injected("slowwrite", "stall")
+		frame := jsonrpc.AppendNotification(nil, "_chaos/stalled", pad(e.w.Limits.Request/2))
+		p.Do(func(s *wire.Socket) error {
+			return s.Raw(append(wire.Header(wire.TextFrame, true, int64(len(frame))), frame[:len(frame)/2]...))
+		})
+		e.peer = nil
+		e.stall(p)
+		return
+	}
+	e.w.Faults.Injected("slowwrite", "dribble")
+	id := p.NewID()
+	answer := p.Expect(id, "_chaos/dribbled", Patience)
+	frame := jsonrpc.AppendRequest(nil, id, "_chaos/dribbled", pad(64+r.IntN(256)))
+	p.Do(func(s *wire.Socket) error {
+		for _, b := range append(wire.Header(wire.TextFrame, true, int64(len(frame))), frame...) {
+			if err := s.Raw([]byte{b}); err != nil {
+				return err
+			}
+			time.Sleep(time.Millisecond)
+		}
+		return nil
+	})
+	e.await(ctx, p, answer)
+}
+
+// frameDeadline is what the pod gives one frame, from its first byte to its last (docs/limits.md), and some more.
+const frameDeadline = 30*time.Second + 30*time.Second
+
+// stall holds a socket with half a frame on it and wants the pod to close it.
+func (e *Extension) stall(p *peer.Peer) {
+	e.w.beside(func(stop <-chan struct{}) {
+		select {
+		case <-stop:
+		case <-p.Gone():
+			e.w.Book.Exercise(invariant.Told)
+		case <-time.After(frameDeadline):
+			e.w.Book.Break(invariant.Told, []string{p.Name()}, "%s: half a frame came %s ago, and the pod still waits for the rest", p.Name(), frameDeadline)
+		}
+		p.Reset()
+		p.Wait()
+	})
+}
+
+// await waits for an answer, the end of its socket, or the end of the run.
+func (e *Extension) await(ctx context.Context, p *peer.Peer, answer <-chan peer.Reply) (peer.Reply, bool) {
+	select {
+	case reply := <-answer:
+		return reply, true
+	case <-p.Gone():
+		return peer.Reply{}, false
+	case <-ctx.Done():
+		return peer.Reply{}, false
+	}
+}
