@@ -213,7 +213,7 @@ func (d *desk) record(k *call) KeyRecord {
 	if k.key == nil {
 		return KeyRecord{}
 	}
-	return KeyRecord{Session: d.cfg.Tag, Server: k.key.id.server, Tool: k.key.id.tool, Key: k.key.id.key, ArgsSHA: k.sha}
+	return KeyRecord{Session: d.cfg.Owner, Server: k.key.id.server, Tool: k.key.id.tool, Key: k.key.id.key, ArgsSHA: k.sha}
 }
 
 // unstart takes a key's start back out of the ledger: its call was not made.

@@ -14,6 +14,7 @@ const DeskKind = "desk"
 // DeskConfig is what a desk is made of.
 type DeskConfig struct {
 	Tag    string                // acp.SessionTag, for logs and audit, "-" for anonymous callers
+	Owner  string                // acp.SessionSum, to whom idempotency keys belong, "-" for anonymous callers; "" = Tag
 	View   *atomic.Pointer[View] // where the desk publishes; whoever spawns it shares it with callers
 	Grants *Grants               // nil = DefaultGrants
 	Audit  Audit                 // nil = none
@@ -69,6 +70,9 @@ func DeskSpec(name string, cfg DeskConfig) kernel.Spec {
 	}
 	if cfg.View == nil {
 		cfg.View = new(atomic.Pointer[View])
+	}
+	if cfg.Owner == "" {
+		cfg.Owner = cfg.Tag
 	}
 	if cfg.Ledger == nil {
 		cfg.Ledger = newMemoryLedger()

@@ -8,7 +8,7 @@ import (
 // KeyRecord is the start of a call with an idempotency key. A key belongs to
 // one session and capability.
 type KeyRecord struct {
-	Session string // acp.SessionTag, "-" for anonymous callers
+	Session string // acp.SessionSum, "-" for anonymous callers
 	Server  string
 	Tool    string
 	Key     string

@@ -2,7 +2,6 @@ package pod
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/hex"
 	"encoding/json/v2"
@@ -11,6 +10,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -25,7 +25,7 @@ const (
 	ledgerBytes   = 16 << 20 // of the file; past it, it is written anew with what is still remembered
 	ledgerLine    = 8 << 10  // a longer line is not one of ours
 	ledgerName    = "idempotency.jsonl"
-	ledgerVersion = 1
+	ledgerVersion = 2 // 1 knew a session by its tag of 32 bits alone
 )
 
 // fileLedger keeps the started idempotency keys in the state folder, so that a repeat after a restart of the pod is known for
@@ -123,7 +123,7 @@ func (l *fileLedger) read() error {
 
 func (l *fileLedger) apply(line []byte) {
 	var r ledgerRecord
-	if json.Unmarshal(line, &r) != nil || r.V != ledgerVersion {
+	if json.Unmarshal(line, &r) != nil || r.V < 1 || r.V > ledgerVersion {
 		return
 	}
 	slot := capability.KeyRecord{Session: r.Session, Server: r.Server, Tool: r.Tool, Key: r.Key}
@@ -146,6 +146,8 @@ func (l *fileLedger) remember(slot capability.KeyRecord, e ledgerEntry) {
 		delete(l.known, l.order[0])
 		l.order = l.order[1:]
 	}
+	// What it is kept by must not keep the frame alive that it came in.
+	slot.Session, slot.Server, slot.Tool, slot.Key = strings.Clone(slot.Session), strings.Clone(slot.Server), strings.Clone(slot.Tool), strings.Clone(slot.Key)
 	l.known[slot] = e
 	l.order = append(l.order, slot)
 }
@@ -170,13 +172,16 @@ func (l *fileLedger) Start(_ context.Context, r capability.KeyRecord) (*capabili
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := l.now()
-	if e, known := l.known[slot]; known {
-		if now.Sub(e.at) <= l.retention {
+	for _, at := range []capability.KeyRecord{slot, tagged(slot)} {
+		e, known := l.known[at]
+		if known && now.Sub(e.at) <= l.retention {
 			seen := slot
 			seen.ArgsSHA = e.args
 			return &seen, nil
 		}
-		l.drop(slot)
+		if known {
+			l.drop(at)
+		}
 	}
 	if err := l.append(slot, ledgerEntry{now, r.ArgsSHA}, false); err != nil {
 		return nil, fmt.Errorf("the record of idempotency keys cannot be written: %w; make room in %s", err, filepath.Dir(l.path))
@@ -197,6 +202,18 @@ func (l *fileLedger) Forget(_ context.Context, r capability.KeyRecord) error {
 	l.drop(slot)
 	return l.append(slot, ledgerEntry{l.now(), r.ArgsSHA}, true)
 }
+
+// tagged is where version 1 would have kept a key: by the session's tag. A key of before an update is known after it, and may
+// within its retention be taken for that of another session, as it might before.
+func tagged(slot capability.KeyRecord) capability.KeyRecord {
+	if len(slot.Session) > tagDigits {
+		slot.Session = "#" + slot.Session[:tagDigits]
+	}
+	return slot
+}
+
+// tagDigits are those of an acp.SessionTag, which the acp.SessionSum begins with.
+const tagDigits = 8
 
 // append writes one line and has it on the disk when it returns. Called with the lock.
 func (l *fileLedger) append(slot capability.KeyRecord, e ledgerEntry, forget bool) error {
@@ -234,15 +251,8 @@ func (l *fileLedger) rewrite() {
 		_ = syscall.Flock(int(l.file.Fd()), syscall.LOCK_SH)
 		return
 	}
-	var text bytes.Buffer
-	for _, slot := range l.order {
-		line, err := ledgerText(slot, l.known[slot], false)
-		if err != nil {
-			return
-		}
-		text.Write(line)
-	}
-	if renameio.WriteFile(l.path, text.Bytes(), 0o600) != nil {
+	size, err := l.replace()
+	if err != nil {
 		_ = syscall.Flock(int(l.file.Fd()), syscall.LOCK_SH)
 		return
 	}
@@ -251,7 +261,32 @@ func (l *fileLedger) rewrite() {
 		return // what is appended to the old file from now on is lost with the pod
 	}
 	_ = old.Close()
-	l.size = int64(text.Len())
+	l.size = size
+}
+
+// replace writes what is remembered under the file's name, a line at a time.
+func (l *fileLedger) replace() (size int64, err error) {
+	f, err := renameio.NewPendingFile(l.path, renameio.WithPermissions(0o600))
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = f.Cleanup() }()
+	out := bufio.NewWriter(f)
+	for _, slot := range l.order {
+		line, err := ledgerText(slot, l.known[slot], false)
+		if err != nil {
+			return 0, err
+		}
+		n, err := out.Write(line)
+		size += int64(n)
+		if err != nil {
+			return 0, err
+		}
+	}
+	if err := out.Flush(); err != nil {
+		return 0, err
+	}
+	return size, f.CloseAtomicallyReplace()
 }
 
 // close ends the use of the file; every start was on the disk before.

@@ -28,7 +28,7 @@ func TestStartedKeysAreKnownAfterARestart(t *testing.T) {
 		}
 		return seen
 	}
-	first := capability.KeyRecord{Session: "#12b9377c", Server: "katashiro", Tool: "katashiro.click", Key: "k\n1", ArgsSHA: [32]byte{1}}
+	first := capability.KeyRecord{Session: "12b9377c" + strings.Repeat("0", 56), Server: "katashiro", Tool: "katashiro.click", Key: "k\n1", ArgsSHA: [32]byte{1}}
 	other := first
 	other.Session = "-"
 	unsent := first
@@ -110,5 +110,32 @@ func TestLedgerIsBoundedAndSharesItsFile(t *testing.T) {
 	}
 	if len(three.known) > ledgerKeys || len(three.order) != len(three.known) {
 		t.Errorf("%d keys are remembered, in an order of %d", len(three.known), len(three.order))
+	}
+}
+
+// A session is known by the whole hash of its id: another with the same tag has keys of its own. What stands in a file of before
+// is known by the tag.
+func TestAKeyBelongsToASessionAndNotToItsTag(t *testing.T) {
+	folder := t.TempDir()
+	line := `{"v":1,"at":"` + time.Now().UTC().Format(time.RFC3339) + `","session":"#12b9377c","server":"s","tool":"t","key":"old","args_sha256":"` + strings.Repeat("01", 32) + `"}` + "\n"
+	if err := os.WriteFile(filepath.Join(folder, ledgerName), []byte(line), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for life := range 2 {
+		l, err := openLedger(folder, time.Hour, time.Now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, session := range []string{"12b9377c" + strings.Repeat("a", 56), "12b9377c" + strings.Repeat("b", 56), "ffff" + strings.Repeat("a", 60)} {
+			r := capability.KeyRecord{Session: session, Server: "s", Tool: "t", Key: "new", ArgsSHA: [32]byte{byte(i)}}
+			if seen, err := l.Start(t.Context(), r); err != nil || (seen != nil) != (life == 1) || seen != nil && *seen != r {
+				t.Errorf("life %d, session %.10s: %v, %v", life, session, seen, err)
+			}
+			r.Key = "old"
+			if seen, err := l.Start(t.Context(), r); err != nil || (seen != nil) != (i < 2 || life == 1) {
+				t.Errorf("life %d, session %.10s, a key of before: %v, %v", life, session, seen, err)
+			}
+		}
+		l.close()
 	}
 }

@@ -168,7 +168,7 @@ func (x *session) Start(c *kernel.Ctx) error {
 	x.tunnels = make(map[kernel.Ref]underway)
 	x.view = new(atomic.Pointer[capability.View])
 	cfg := x.s.cfg.Desk
-	cfg.Tag, cfg.View = acp.SessionTag(x.id), x.view
+	cfg.Tag, cfg.Owner, cfg.View = acp.SessionTag(x.id), acp.SessionSum(x.id), x.view
 	desk, err := c.Spawn(capability.DeskSpec("desk", cfg))
 	if err != nil {
 		return err

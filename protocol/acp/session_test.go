@@ -28,6 +28,9 @@ func TestTheTagIsTheSameEverywhere(t *testing.T) {
 		if SessionTag(id) != "#12b9377c" || TreeName(id) != "sess-12b9377c" {
 			t.Errorf("%s: %s, %s", id, SessionTag(id), TreeName(id))
 		}
+		if sum := SessionSum(id); len(sum) != 64 || !strings.HasPrefix(sum, "12b9377c") {
+			t.Errorf("%s: %s", id, sum)
+		}
 	}
 	if bad := UnknownSession(nilID); bad.Code != jsonrpc.InvalidParams || strings.Contains(bad.Message, "0000") || !strings.Contains(bad.Message, "#12b9377c") {
 		t.Errorf("the refusal is %v", bad)

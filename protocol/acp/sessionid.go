@@ -46,8 +46,18 @@ func SessionTag(id string) string { return "#" + tagDigits(id) }
 // TreeName is the name of a session's actor: sess- and the digits of its tag.
 func TreeName(id string) string { return "sess-" + tagDigits(id) }
 
+// SessionSum stands for a session in files, where no other may ever be taken for it: the
+// lower hex of the whole SHA-256 that SessionTag begins.
+func SessionSum(id string) string {
+	sum := sessionSum(id)
+	return hex.EncodeToString(sum[:])
+}
+
 func tagDigits(id string) string {
-	bare := strings.TrimPrefix(strings.TrimPrefix(id, sessionPrefix), "acp_")
-	sum := sha256.Sum256([]byte(bare))
+	sum := sessionSum(id)
 	return hex.EncodeToString(sum[:4])
+}
+
+func sessionSum(id string) [32]byte {
+	return sha256.Sum256([]byte(strings.TrimPrefix(strings.TrimPrefix(id, sessionPrefix), "acp_")))
 }
