@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"strings"
 	"sync/atomic"
 
 	"github.com/acpod/acpod/actors/capability"
@@ -11,8 +12,8 @@ import (
 // the heaviest load for a disk that has stalled.
 const QueueRecords = 4096
 
-// recordBytes is what a waiting record is charged: an Entry and the names in it, which are cut to 128 bytes.
-const recordBytes = 512
+// recordBytes is what a waiting record is charged: an Entry, its place in the queue, and the three names in it.
+const recordBytes = 768
 
 // A queued record with what pays for it.
 type queued struct {
@@ -43,7 +44,7 @@ func (r *Recorder) Record(e capability.Entry) {
 	}
 	if err == nil {
 		select {
-		case r.queue <- queued{e, lease}:
+		case r.queue <- queued{own(e), lease}:
 			return
 		default:
 			lease.Release()
@@ -54,6 +55,15 @@ func (r *Recorder) Record(e capability.Entry) {
 	if r.telling.CompareAndSwap(false, true) && ref.Signal(dropping{}) != nil {
 		r.telling.Store(false)
 	}
+}
+
+// own cuts the names of an entry to what is written of them, in memory of their own: a name may be a piece of a request, and would
+// keep all of it while the record waits.
+func own(e capability.Entry) capability.Entry {
+	for _, name := range []*string{&e.Provider, &e.Server, &e.Tool} {
+		*name = strings.Clone((*name)[:min(len(*name), longestName+1)]) // the one more tells that it is cut
+	}
+	return e
 }
 
 // Dropped is how many records found no room and have not been told in the log yet.

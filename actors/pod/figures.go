@@ -38,9 +38,9 @@ func (c counts) figures(root kernel.Node) []inspect.Figure {
 	for _, child := range root.Children {
 		switch child.Name {
 		case "gateway":
-			connections += int64(len(child.Children))
+			connections += int64(child.Kids)
 		case "sessions":
-			sessions += int64(len(child.Children))
+			sessions += int64(child.Kids)
 		}
 	}
 	return []inspect.Figure{

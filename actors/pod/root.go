@@ -64,5 +64,5 @@ func (r *root) Stop(c *kernel.Ctx, cause error) {
 	if errors.Is(cause, kernel.ErrShutdown) {
 		return
 	}
-	c.Log().Error("the pod gives up", "cause", kernel.Escape(cause.Error(), 500), "tree", inspect.Snapshot(c.Kernel().Tree(), c.Now()))
+	c.Log().Error("the pod gives up", "cause", kernel.Escape(cause.Error(), 500), "tree", inspect.Snapshot(c.Kernel().Walk, c.Now()))
 }

@@ -167,7 +167,7 @@ func (l *life) compose() error {
 	connectionCfg.Admission = l.admission
 	l.gateway = connection.New(connectionCfg, supervisor.find, l.sessions.Learned())
 	l.inspector = inspect.New(inspect.Options{
-		Tree: l.kernel.Tree, Counters: l.counters, Refusals: l.kernel.Refusals, Flight: l.flight, AuthKey: cfg.Secrets.Debug, Version: version,
+		Walk: l.kernel.Walk, Counters: l.counters, Refusals: l.kernel.Refusals, Flight: l.flight, AuthKey: cfg.Secrets.Debug, Version: version,
 		Figures: counts{worst: worstCase(cfg.Limits), calls: calls, tokens: l.sessions.Tokens().Live, agents: l.sessions.Agents}.figures,
 	})
 

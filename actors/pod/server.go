@@ -16,7 +16,8 @@ const (
 	headerTimeout = 10 * time.Second
 	bodyTimeout   = 10 * time.Second // nothing here reads a body; this is how long one may keep its connection
 	idleTimeout   = 2 * time.Minute
-	headerBytes   = 32 << 10
+	headerBytes   = 16 << 10
+	headerLines   = 100             // a browser sends some twenty; each takes a place in a map, however short it is
 	lastWords     = 2 * time.Second // how long at a stop the open requests of a server may still be answered
 )
 
@@ -49,12 +50,13 @@ func (s *server) Start(c *kernel.Ctx) error {
 	}
 	self, log := c.Self(), c.Log()
 	srv := &http.Server{
-		Handler:           bodiesEnd(s.cfg.handler(self)),
-		ReadHeaderTimeout: headerTimeout,
-		IdleTimeout:       idleTimeout,
-		MaxHeaderBytes:    headerBytes,
-		WriteTimeout:      s.cfg.writeTimeout,
-		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+		Handler:             bodiesEnd(s.cfg.handler(self)),
+		ReadHeaderTimeout:   headerTimeout,
+		IdleTimeout:         idleTimeout,
+		MaxHeaderBytes:      headerBytes,
+		MaxHeaderValueCount: headerLines,
+		WriteTimeout:        s.cfg.writeTimeout,
+		ErrorLog:            slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
 	view := s.cfg.socket.View(s.cfg.connections, func(net.Addr) { self.CountRefusal("http_connections") })
 	view.Displaces(func(net.Addr) { self.CountRefusal("http_displaced") })

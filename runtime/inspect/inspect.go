@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"net/http"
-	"net/http/pprof"
 	"strings"
 	"time"
 
@@ -27,11 +26,11 @@ type Counter struct {
 	Value      int64
 }
 
-// Options of an inspector. Tree is needed, the rest may be zero.
+// Options of an inspector. Walk is needed, the rest may be zero.
 type Options struct {
-	// Tree takes a snapshot; it is called on the goroutine of each request and must not need a turn of any actor.
-	Tree func() kernel.Node
-	// Figures are the pod's own numbers for that snapshot.
+	// Walk goes through the tree; it is called on the goroutine of each request and must not need a turn of any actor.
+	Walk Walk
+	// Figures are the pod's own numbers. root comes with its children, and of what is below them with the number only (Kids).
 	Figures func(root kernel.Node) []Figure
 	// Counters are what parts of the pod have counted so far; nil = none. It is called once a scrape and must not block.
 	Counters func() []Counter
@@ -53,6 +52,9 @@ type Inspector struct {
 	key    [sha256.Size]byte
 	events *events
 	meters *meters
+	trees  chan struct{} // a place for each tree that is being written
+	// profiles has a place for the profile that is being made.
+	profiles chan struct{}
 }
 
 // New prepares an inspector; it starts nothing.
@@ -69,7 +71,7 @@ func New(o Options) *Inspector {
 	if o.Refusals == nil {
 		o.Refusals = func() []kernel.Refusal { return nil }
 	}
-	i := &Inspector{opts: o, key: sha256.Sum256([]byte(o.AuthKey)), events: newEvents()}
+	i := &Inspector{opts: o, key: sha256.Sum256([]byte(o.AuthKey)), events: newEvents(), trees: make(chan struct{}, treesAtOnce), profiles: make(chan struct{}, 1)}
 	i.meters = newMeters(i)
 	return i
 }
@@ -98,11 +100,7 @@ func (i *Inspector) Handler() http.Handler {
 	mux.Handle("GET /debug/events", i.keyed(http.HandlerFunc(i.serveEvents)))
 	mux.Handle("GET /debug/flight", i.keyed(http.HandlerFunc(i.serveFlight)))
 	mux.Handle("GET /metrics", i.keyed(promhttp.HandlerFor(i.meters.registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4, Timeout: 30 * time.Second})))
-	mux.Handle("/debug/pprof/", i.keyed(http.HandlerFunc(pprof.Index)))
-	mux.Handle("/debug/pprof/cmdline", i.keyed(http.HandlerFunc(pprof.Cmdline)))
-	mux.Handle("/debug/pprof/profile", i.keyed(http.HandlerFunc(pprof.Profile)))
-	mux.Handle("/debug/pprof/symbol", i.keyed(http.HandlerFunc(pprof.Symbol)))
-	mux.Handle("/debug/pprof/trace", i.keyed(http.HandlerFunc(pprof.Trace)))
+	i.handleProfiles(mux)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		w.Header().Set("Cache-Control", "no-store")

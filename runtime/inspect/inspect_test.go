@@ -25,7 +25,7 @@ func house(t *testing.T, o Options) (*Inspector, kernel.Ref, http.Handler) {
 	t.Helper()
 	var i *Inspector
 	k := kerneltest.Start(t, kernel.Options{OnExit: func(e kernel.Exit) { i.Exited(e) }})
-	o.Tree, o.Refusals = k.Tree, k.Refusals
+	o.Walk, o.Refusals = k.Walk, k.Refusals
 	i = New(o)
 	root, _ := kerneltest.Root(t, k)
 	child := kerneltest.NewProbe()
@@ -66,7 +66,7 @@ func decode[T any](t *testing.T, w *httptest.ResponseRecorder) T {
 }
 
 func TestTreeHasTheShapeOfTheContract(t *testing.T) {
-	_, _, h := house(t, Options{Figures: func(root kernel.Node) []Figure { return []Figure{{"connections", int64(len(root.Children))}} }})
+	_, _, h := house(t, Options{Figures: func(root kernel.Node) []Figure { return []Figure{{"connections", int64(root.Kids)}} }})
 	var root map[string]any
 	kerneltest.Eventually(t, "the turns that made the house are over", func() bool { // "doing" is there while one runs
 		root = decode[map[string]any](t, get(t, h, "/debug/tree"))
@@ -117,7 +117,7 @@ func TestTreeIsReadWhileATurnIsStuck(t *testing.T) {
 		return false, nil
 	}
 	k := kerneltest.Start(t, kernel.Options{})
-	h := New(Options{Tree: k.Tree}).Handler()
+	h := New(Options{Walk: k.Walk}).Handler()
 	root, _ := kerneltest.Root(t, k)
 	ref := kerneltest.Spawn(t, root, probe.Spec("slow"))
 	for range 3 {
@@ -327,10 +327,43 @@ func TestMetricsComeFromTheTreeWithBoundedLabels(t *testing.T) {
 	}
 }
 
-func TestProfilesAreServed(t *testing.T) {
-	_, _, h := house(t, Options{})
+func TestProfilesAreServedOneAtATime(t *testing.T) {
+	i, _, h := house(t, Options{})
 	w := get(t, h, "/debug/pprof/goroutine?debug=1")
 	if body, _ := io.ReadAll(w.Body); w.Code != http.StatusOK || !strings.Contains(string(body), "goroutine profile") {
 		t.Errorf("%d %s", w.Code, body)
+	}
+	if w := get(t, h, "/debug/pprof/profile?seconds=1e9"); w.Code != http.StatusBadRequest {
+		t.Errorf("a profile of years: %d", w.Code)
+	}
+	i.profiles <- struct{}{} // one is being made
+	if w := get(t, h, "/debug/pprof/heap"); w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") == "" {
+		t.Errorf("a second one at once: %d", w.Code)
+	}
+	<-i.profiles
+	if w := get(t, h, "/debug/pprof/heap"); w.Code != http.StatusOK {
+		t.Errorf("after it: %d", w.Code)
+	}
+}
+
+func TestATraceIsHeldUpToItsBound(t *testing.T) {
+	_, _, h := house(t, Options{})
+	if w := get(t, h, "/debug/pprof/trace?seconds=0.05"); w.Code != http.StatusOK || !strings.HasPrefix(w.Body.String(), "go 1.") {
+		t.Errorf("%d, %d bytes", w.Code, w.Body.Len())
+	}
+	c := &capped{full: make(chan struct{})}
+	piece := make([]byte, 1<<20)
+	for range traceBytes>>20 + 10 {
+		if n, err := c.Write(piece); n != len(piece) || err != nil { // an error would end the runtime's reader for good
+			t.Fatal(n, err)
+		}
+	}
+	select {
+	case <-c.full:
+	default:
+		t.Error("it is not full")
+	}
+	if c.size > traceBytes || len(c.pieces) != traceBytes>>20 {
+		t.Errorf("%d bytes in %d pieces", c.size, len(c.pieces))
 	}
 }

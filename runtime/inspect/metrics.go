@@ -74,9 +74,13 @@ func (t *treeCollector) Describe(chan<- *prometheus.Desc) {}
 
 // Collect implements prometheus.Collector.
 func (t *treeCollector) Collect(out chan<- prometheus.Metric) {
-	root, now := t.i.opts.Tree(), t.i.opts.Now()
+	now := t.i.opts.Now()
 	s := sums{}
-	s.walk(root, nil, func(n kernel.Node, own bool) {
+	var scopes []string // on the way to the node, the root's first
+	t.i.opts.Walk(func(n kernel.Node, depth int) bool {
+		// A node without an account of its own shows its parent's.
+		own := depth == 0 || scopes[depth-1] != n.Account.Scope
+		scopes = append(scopes[:depth], n.Account.Scope)
 		kind := n.Kind
 		s.add(descActors, 1, kind, n.State)
 		s.add(descQueueN, float64(n.Queue.N), kind)
@@ -87,13 +91,14 @@ func (t *treeCollector) Collect(out chan<- prometheus.Metric) {
 			s.atLeast(descTurn, float64(passed(now, n.Doing.Since))/1000, kind)
 		}
 		if !own || n.Account.Scope == "" {
-			return
+			return true
 		}
 		s.add(descUsed, float64(n.Account.Used), n.Account.Scope)
 		s.atLeast(descLimit, float64(n.Account.Limit), n.Account.Scope)
 		if n.Account.Limit > 0 {
 			s.atLeast(descFullest, float64(n.Account.Used)/float64(n.Account.Limit), n.Account.Scope)
 		}
+		return true
 	})
 	for at, v := range s {
 		labels := []string{at.a, at.b}
@@ -112,7 +117,7 @@ func (t *treeCollector) Collect(out chan<- prometheus.Metric) {
 		}
 		out <- prometheus.MustNewConstMetric(desc(c.Name, c.Help, c.Label), prometheus.CounterValue, float64(c.Value), c.Is)
 	}
-	for _, figure := range t.i.opts.Figures(root) {
+	for _, figure := range t.i.opts.Figures(t.i.opts.Walk.shallow()) {
 		out <- prometheus.MustNewConstMetric(desc("acpod_pod_"+figure.Name, "The pod as a whole; see /debug/tree."), prometheus.GaugeValue, float64(figure.Value))
 	}
 }
@@ -143,12 +148,4 @@ func (s sums) add(d *prometheus.Desc, v float64, labels ...string) { s[s.at(d, l
 func (s sums) atLeast(d *prometheus.Desc, v float64, labels ...string) {
 	at := s.at(d, labels)
 	s[at] = max(s[at], v)
-}
-
-// walk visits every node and says whether it has an account of its own: a child without one shows its parent's.
-func (s sums) walk(n kernel.Node, parent *kernel.Node, visit func(n kernel.Node, own bool)) {
-	visit(n, parent == nil || parent.Account.Scope != n.Account.Scope)
-	for _, child := range n.Children {
-		s.walk(child, &n, visit)
-	}
 }

@@ -1,7 +1,9 @@
 package inspect
 
 import (
+	"bufio"
 	"encoding/json/v2"
+	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -61,14 +63,8 @@ type Root struct {
 	Pod map[string]int64 `json:"pod"`
 }
 
-// filter says what of a tree is wanted.
-type filter struct {
-	depth int    // levels below the first node; -1 = all
-	kind  string // only nodes of this kind, and what leads to them; "" = all
-}
-
-// view turns a snapshot into what is shown. The second value is false when nothing in it is of the wanted kind.
-func view(n kernel.Node, now time.Time, f filter) (Node, bool) {
+// shownNode is a node without what is below it.
+func shownNode(n kernel.Node, now time.Time) Node {
 	out := Node{
 		Path: n.Path, Kind: n.Kind, Gen: n.Gen, State: n.State, SinceMS: passed(now, n.Since),
 		Queue:   Queue{N: n.Queue.N, Bytes: n.Queue.Bytes, OldestMS: passed(now, n.Queue.Oldest)},
@@ -81,18 +77,7 @@ func view(n kernel.Node, now time.Time, f filter) (Node, bool) {
 	for _, owed := range n.Owes {
 		out.Owes = append(out.Owes, Owed{Name: owed.Name, ForMS: passed(now, owed.Since)})
 	}
-	wanted := f.kind == "" || n.Kind == f.kind
-	for _, child := range n.Children {
-		if f.depth == 0 {
-			out.Hidden++
-			continue
-		}
-		if shown, ok := view(child, now, filter{max(f.depth-1, -1), f.kind}); ok {
-			out.Children = append(out.Children, shown)
-			wanted = true
-		}
-	}
-	return out, wanted
+	return out
 }
 
 func passed(now, since time.Time) int64 {
@@ -102,27 +87,22 @@ func passed(now, since time.Time) int64 {
 	return now.Sub(since).Milliseconds()
 }
 
-// find looks for a node by its path, with or without the root's own name before it.
-func find(root kernel.Node, path string) (kernel.Node, bool) {
+// at finds a node by its path, with or without the root's own name before it.
+func at(path string) func(n kernel.Node, depth int) (found, onTheWay bool) {
 	path = strings.Trim(path, "/")
-	if path == root.Name {
-		return root, true
-	}
-	node := root
-	for name := range strings.SplitSeq(strings.TrimPrefix(path, root.Name+"/"), "/") {
-		found := false
-		for _, child := range node.Children {
-			if child.Name == name {
-				node, found = child, true
-				break
-			}
+	return func(n kernel.Node, depth int) (found, onTheWay bool) {
+		if depth == 0 && path != n.Path && !strings.HasPrefix(path, n.Path+"/") {
+			path = n.Path + "/" + path
 		}
-		if !found {
-			return kernel.Node{}, false
-		}
+		return n.Path == path, strings.HasPrefix(path, n.Path+"/")
 	}
-	return node, true
 }
+
+// theRoot is found first.
+func theRoot(kernel.Node, int) (found, onTheWay bool) { return true, false }
+
+// treesAtOnce bounds the trees that are being written: each holds its place in the tree and a few buffers. One more waits.
+const treesAtOnce = 4
 
 func (i *Inspector) serveTree(w http.ResponseWriter, r *http.Request) {
 	f := filter{depth: -1, kind: r.URL.Query().Get("kind")}
@@ -134,34 +114,50 @@ func (i *Inspector) serveTree(w http.ResponseWriter, r *http.Request) {
 		}
 		f.depth = depth
 	}
-	root, now := i.opts.Tree(), i.opts.Now()
-	if path := r.PathValue("path"); path != "" {
-		node, ok := find(root, path)
-		if !ok {
-			fail(w, http.StatusNotFound, "no actor with this path; /debug/tree lists all")
-			return
-		}
-		shown, _ := view(node, now, f)
-		answer(w, http.StatusOK, shown)
+	select {
+	case i.trees <- struct{}{}:
+		defer func() { <-i.trees }()
+	case <-r.Context().Done():
 		return
 	}
-	shown, _ := view(root, now, f)
-	answer(w, http.StatusOK, Root{Node: shown, Pod: i.pod(root)})
+	match, tail := theRoot, []byte(nil)
+	if path := r.PathValue("path"); path != "" {
+		match = at(path)
+	} else {
+		pod, err := json.Marshal(i.pod(), json.Deterministic(true))
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		tail = append([]byte(`,"pod":`), pod...)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	out := bufio.NewWriterSize(w, 16<<10)
+	err := i.opts.Walk.write(out, i.opts.Now(), f, match, tail)
+	switch {
+	case errors.Is(err, errNothing):
+		fail(w, http.StatusNotFound, "no actor with this path; /debug/tree lists all")
+	case err == nil:
+		_ = out.WriteByte('\n')
+		_ = out.Flush()
+	}
 }
 
-// Snapshot is a whole tree as one line of JSON, for a log.
-func Snapshot(root kernel.Node, now time.Time) string {
-	shown, _ := view(root, now, filter{depth: -1})
-	text, err := json.Marshal(shown, json.Deterministic(true), jsonTolerant)
-	if err != nil {
+// snapshotNodes is how many actors stand in a snapshot at most: it becomes one line of a log.
+const snapshotNodes = 2000
+
+// Snapshot is a tree as one line of JSON, for a log. Of a large one the first nodes stand there, and the others are counted as hidden.
+func Snapshot(walk Walk, now time.Time) string {
+	var text strings.Builder
+	if err := walk.write(&text, now, filter{depth: -1, most: snapshotNodes}, theRoot, nil); err != nil {
 		return "cannot be shown: " + err.Error()
 	}
-	return string(text)
+	return text.String()
 }
 
-func (i *Inspector) pod(root kernel.Node) map[string]int64 {
+func (i *Inspector) pod() map[string]int64 {
 	out := map[string]int64{}
-	for _, figure := range i.opts.Figures(root) {
+	for _, figure := range i.opts.Figures(i.opts.Walk.shallow()) {
 		out[figure.Name] = figure.Value
 	}
 	return out

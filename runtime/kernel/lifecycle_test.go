@@ -543,7 +543,10 @@ func TestShutdownSaysWhoIsLeftWhenItsContextEnds(t *testing.T) {
 	gate := make(chan struct{})
 	r := kerneltest.Spawn(t, root, kernel.Spec{Name: "stuck", Kind: "thing", Grace: time.Hour, New: func() kernel.Behavior { return blocker{gate} }})
 	_ = r.Tell("x")
-	kerneltest.Eventually(t, "in its turn", func() bool { return k.Tree().Children[0].Doing != nil })
+	kerneltest.Eventually(t, "in its turn", func() bool { // it is in Start before
+		doing := k.Tree().Children[0].Doing
+		return doing != nil && doing.Type == "string"
+	})
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
 	defer cancel()
 	report := k.Shutdown(ctx)

@@ -27,7 +27,7 @@ type item struct {
 	msg  Msg
 	q    *Question // told: the question asked; prepaid: the one answered
 	tm   *timer
-	at   time.Time
+	at   int64 // Unix nanoseconds: an item is small, since a flood is made of them
 	cost int64
 	kind itemKind
 }
@@ -131,7 +131,7 @@ func (m *mailbox) signal(msg Msg) error {
 		err = &Overloaded{Scope: "control", Limit: ControlBytes, Used: m.reserve, Size: n, RetryAfter: retryAfter}
 	default:
 		m.reserve += n
-		m.control.push(item{msg: msg, kind: signaled, cost: n, at: m.c.k.clock.Now()})
+		m.control.push(item{msg: msg, kind: signaled, cost: n, at: m.c.k.clock.Now().UnixNano()})
 	}
 	start := m.wake()
 	m.mu.Unlock()
@@ -168,7 +168,7 @@ func (m *mailbox) post(msg Msg) { m.put(&m.control, item{msg: msg, kind: free}) 
 
 // put queues an item, unless the mailbox is closed.
 func (m *mailbox) put(lane *ring, it item) bool {
-	it.at = m.c.k.clock.Now()
+	it.at = m.c.k.clock.Now().UnixNano()
 	m.mu.Lock()
 	if m.closed {
 		m.mu.Unlock()

@@ -262,7 +262,7 @@ func TestTheRingKeepsOrderAndGivesMemoryBack(t *testing.T) {
 	for r.n > 0 {
 		r.pop()
 	}
-	if r.buf != nil {
-		t.Errorf("a burst's %d places are kept", len(r.buf))
+	if r.front != nil || r.rest != nil {
+		t.Errorf("a burst's %d places and %d pieces are kept", len(r.front), len(r.rest))
 	}
 }

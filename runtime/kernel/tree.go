@@ -22,6 +22,7 @@ type Node struct {
 	Refused          map[string]int64
 	Restarts         int
 	Attrs            map[string]any
+	Kids             int // how many children it has, also where Children are left out
 	Children         []Node
 }
 
@@ -56,17 +57,61 @@ type Owed struct {
 // Tree is the whole tree as it is now, from any goroutine and without a turn of any actor. It locks one actor at a time: what
 // moves while it is read may show in both places or in none. The zero Node: there is no root, or it has ended.
 func (k *Kernel) Tree() Node {
+	var at []*Node // the way from the root to the last node, by depth
+	var root Node
+	k.Walk(func(n Node, depth int) bool {
+		if depth == 0 {
+			root = n
+			at = []*Node{&root}
+			return true
+		}
+		p := at[depth-1]
+		if p.Children == nil {
+			p.Children = make([]Node, 0, p.Kids)
+		}
+		p.Children = append(p.Children, n)
+		at = append(at[:depth], &p.Children[len(p.Children)-1])
+		return true
+	})
+	return root
+}
+
+// Walk shows the nodes of [Kernel.Tree] one by one, each before those below it, and holds no more of the tree than the way to the
+// present one and the numbers of its siblings: so that a tree of any size can be written out. depth is 0 for the root. down tells
+// whether what is below the node is wanted. Nodes have no Children here. visit may block; nothing is locked meanwhile, and what has
+// ended by the time its turn comes is not visited.
+func (k *Kernel) Walk(visit func(n Node, depth int) (down bool)) {
 	k.mu.Lock()
 	c := k.root
 	gone := c == nil || c.life.phase == settled && !k.stuck(c) && len(c.life.left) == 0
 	k.mu.Unlock()
-	if gone {
-		return Node{}
+	if !gone {
+		k.walk(c, 0, visit)
 	}
-	return k.node(c)
 }
 
-func (k *Kernel) node(c *cell) Node {
+func (k *Kernel) walk(c *cell, depth int, visit func(Node, int) bool) {
+	n, kids := k.node(c)
+	if !visit(n, depth) {
+		return
+	}
+	for _, gen := range kids {
+		k.mu.Lock()
+		kid := c.life.kids[gen]
+		for _, left := range c.life.left {
+			if left.gen == gen {
+				kid = left
+			}
+		}
+		k.mu.Unlock()
+		if kid != nil {
+			k.walk(kid, depth+1, visit)
+		}
+	}
+}
+
+// node is one actor as it is now, and the generations of its children in the order of their spawning.
+func (k *Kernel) node(c *cell) (Node, []uint64) {
 	n := Node{Path: c.path, Name: c.slot.spec.Name, Kind: c.slot.spec.Kind, Gen: c.gen}
 	k.mu.Lock()
 	l := &c.life
@@ -74,18 +119,29 @@ func (k *Kernel) node(c *cell) Node {
 	for o := l.book.first; o != nil; o = o.next {
 		n.Owes = append(n.Owes, Owed{o.name, o.since})
 	}
-	kids := slices.AppendSeq(slices.Clone(l.left), maps.Values(l.kids))
+	kids := generations(l)
 	k.mu.Unlock()
-	sortBySpawn(kids)
+	n.Kids = len(kids)
 	n.Queue, n.Doing = c.mb.stat()
 	n.Account = AccountStat{c.acct.Used(), c.acct.Limit(), c.acct.Scope()}
 	c.mu.Lock()
 	n.Attrs, n.Refused = maps.Clone(c.attrs), c.refusedSoFar()
 	c.mu.Unlock()
-	for _, kid := range kids {
-		n.Children = append(n.Children, k.node(kid))
+	return n, kids
+}
+
+// generations lists all children of a life, those included that something is still stuck in. Under the lock.
+func generations(l *life) []uint64 {
+	if len(l.kids)+len(l.left) == 0 {
+		return nil
 	}
-	return n
+	kids := slices.AppendSeq(slices.Clone(l.left), maps.Values(l.kids))
+	sortBySpawn(kids)
+	out := make([]uint64, len(kids))
+	for i, kid := range kids {
+		out[i] = kid.gen
+	}
+	return out
 }
 
 // state names the phase. Under the lock.
@@ -108,8 +164,8 @@ func (m *mailbox) stat() (QueueStat, *Doing) {
 	defer m.mu.Unlock()
 	q := QueueStat{N: m.control.n + m.data.n, Bytes: m.bytes + m.reserve, Control: m.reserve, Answers: m.answers.Load()}
 	for _, lane := range []*ring{&m.control, &m.data} {
-		if it := lane.first(); it != nil && (q.Oldest.IsZero() || it.at.Before(q.Oldest)) {
-			q.Oldest = it.at
+		if it := lane.first(); it != nil && (q.Oldest.IsZero() || it.at < q.Oldest.UnixNano()) {
+			q.Oldest = time.Unix(0, it.at)
 		}
 	}
 	var d *Doing
