@@ -44,8 +44,11 @@ func (p *pretence) Kill(s syscall.Signal) {
 	_ = p.out.Close()
 	runtime.Goexit()
 }
-func (p *pretence) Deafen()     { p.say("deaf") }
-func (p *pretence) Fork() error { p.say("fork"); return nil }
+func (p *pretence) Deafen() { p.say("deaf") }
+func (p *pretence) Fork(hold bool) error {
+	p.say(fmt.Sprintf("fork-%t", hold))
+	return nil
+}
 func (p *pretence) CloseStdout() {
 	p.say("closed")
 	_ = p.out.Close()
@@ -301,6 +304,9 @@ func TestEachStrikeInATurn(t *testing.T) {
 				}
 			} else {
 				said, answer = c.until(id)
+			}
+			for more := strike.Stage == AtAnswered; more; {
+				_, more = c.read()
 			}
 			var text strings.Builder
 			for _, l := range said {

@@ -3,6 +3,7 @@ package agent
 import (
 	"fmt"
 	"hash/fnv"
+	"iter"
 	"math/rand/v2"
 	"strconv"
 	"strings"
@@ -54,7 +55,7 @@ type Book struct {
 	// Gaps says that chunks may be missing: what a client has missed while it was away. Order and bytes count all the same.
 	Gaps bool
 
-	rest  string
+	split Splitter
 	last  int
 	wrong []string
 }
@@ -72,25 +73,57 @@ func (b *Book) fault(format string, args ...any) {
 }
 
 // Read takes one more piece of the text.
-func (b *Book) Read(piece string) {
-	text := b.rest + piece
-	for {
-		if text == "" {
-			break
-		}
-		if text[0] != '[' {
-			b.fault("text outside of any chunk: %.80q", text)
-			text = ""
-			break
-		}
-		end := strings.IndexByte(text, ']')
-		if end < 0 {
-			break
-		}
-		b.one(text[:end+1])
-		text = text[end+1:]
+func (b *Book) Read(text string) {
+	for piece := range b.split.Pieces(text) {
+		b.Piece(piece)
 	}
-	b.rest = text
+}
+
+// Splitter finds the pieces of a text, a chunk or a note each, however it was cut.
+type Splitter struct{ rest string }
+
+// Pieces gives what is whole, in order. What stands outside of brackets is a piece too, one that is none.
+func (s *Splitter) Pieces(text string) iter.Seq[string] {
+	text, s.rest = s.rest+text, ""
+	return func(yield func(string) bool) {
+		for text != "" {
+			end := strings.IndexByte(text, ']') + 1
+			switch {
+			case text[0] != '[':
+				end = len(text)
+			case end == 0:
+				s.rest = text
+				return
+			}
+			piece := text[:end]
+			text = text[end:]
+			if !yield(piece) {
+				s.rest = text
+				return
+			}
+		}
+	}
+}
+
+// Rest is the beginning of a piece whose end has not come.
+func (s *Splitter) Rest() string { return s.rest }
+
+// KeyOf is the key of the turn that a piece belongs to, "" when it is no piece.
+func KeyOf(piece string) string {
+	if piece == "" || piece[0] != '[' {
+		return ""
+	}
+	key, _, _ := strings.Cut(piece[1:], " ")
+	return key
+}
+
+// Piece takes one whole piece.
+func (b *Book) Piece(piece string) {
+	if piece[0] != '[' {
+		b.fault("text outside of any chunk: %.80q", piece)
+		return
+	}
+	b.one(piece)
 }
 
 func (b *Book) one(chunk string) {
@@ -133,8 +166,8 @@ func (b *Book) Last() int { return b.last }
 
 // End says that the turn was answered with its whole text: nothing may be missing behind, and nothing be cut.
 func (b *Book) End(chunks int) {
-	if b.rest != "" {
-		b.fault("turn %q ended within a chunk: %.80q", b.Key, b.rest)
+	if b.split.Rest() != "" {
+		b.fault("turn %q ended within a chunk: %.80q", b.Key, b.split.Rest())
 	}
 	if b.last != chunks {
 		b.fault("turn %q was answered after chunk %d of %d", b.Key, b.last, chunks)

@@ -28,6 +28,9 @@ func (a *agent) garbage(variant string, t *turn) {
 		return
 	}
 	lines := rubbish(session)
+	if t != nil { // initialize was answered long ago
+		lines = append(lines, `{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1}}`)
+	}
 	for n := len(lines); n > 0; n-- {
 		at := a.faults.intN(n)
 		a.out.line([]byte(lines[at]))
@@ -53,7 +56,6 @@ func rubbish(session string) []string {
 		`{"jsonrpc":"2.0","method":7}`,
 		`{"jsonrpc":"2.0","id":7777,"method":"chaos/unknown","id":7778}`,
 		`[{"jsonrpc":"2.0","id":1,"result":{}},{"jsonrpc":"2.0","method":"session/update","params":{}}]`,
-		`{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1}}`, // initialize, answered already
 		`{"jsonrpc":"2.0","id":987654321,"result":{}}`,
 		`{"jsonrpc":"2.0","id":987654321,"result":{}}`,
 		`{"jsonrpc":"2.0","id":"nope","error":{"code":-1,"message":"no"}}`,
@@ -61,7 +63,7 @@ func rubbish(session string) []string {
 		`{"jsonrpc":"2.0","id":1.5,"result":{}}`,
 		`{"jsonrpc":"2.0","id":-9223372036854775808,"result":{}}`,
 		`{"jsonrpc":"2.0","id":[1],"result":{}}`,
-		`{"jsonrpc":"2.0","id":2,"result":{},"error":{"code":1,"message":"both"}}`,
+		`{"jsonrpc":"2.0","id":424242,"result":{},"error":{"code":1,"message":"both"}}`,
 		string(updateLine("somebody-elses", textBody(acp.UpdateAgentMessage, Note("foreign", "foreign", "x")))),
 		`{"jsonrpc":"2.0","method":"session/update"}`,
 		`{"jsonrpc":"2.0","method":"session/update","params":[]}`,

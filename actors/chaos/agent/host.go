@@ -12,7 +12,7 @@ type Host interface {
 	Exit(code int)         // does not return
 	Kill(s syscall.Signal) // to itself; does not return
 	Deafen()               // ignores TERM and INT from now on
-	Fork() error           // one grandchild, in the same group, that ignores TERM and holds stdout and stderr open
+	Fork(hold bool) error  // one grandchild, in the same group, that ignores TERM; hold: it holds stdout and stderr open
 	CloseStdout()
 }
 
@@ -38,13 +38,15 @@ func (Process) CloseStdout() { _ = os.Stdout.Close() }
 const Grandchild = "--grandchild"
 
 // Fork implements Host. The grandchild is the same program; nobody waits for it but this process while it lives.
-func (p Process) Fork() error {
+func (p Process) Fork(hold bool) error {
 	self, err := os.Executable()
 	if err != nil {
 		return err
 	}
 	child := exec.Command(self, "agent", Grandchild, "--records", p.Records)
-	child.Stdout, child.Stderr = os.Stdout, os.Stderr
+	if hold {
+		child.Stdout, child.Stderr = os.Stdout, os.Stderr
+	}
 	if err := child.Start(); err != nil {
 		return err
 	}

@@ -53,7 +53,7 @@ const grandchildren = 2
 func (a *agent) hang(variant string) {
 	a.opts.Host.Deafen()
 	for range grandchildren {
-		if err := a.opts.Host.Fork(); err != nil {
+		if err := a.opts.Host.Fork(variant != "closed"); err != nil {
 			_, _ = a.opts.Err.Write([]byte("no grandchild: " + err.Error() + "\n"))
 		}
 	}
