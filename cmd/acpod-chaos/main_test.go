@@ -1,0 +1,88 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/acpod/acpod/actors/chaos/pod"
+)
+
+// patience is how long a test waits for something that has to happen. It is long because these machines are slow and
+// shared: a test that has to wait that long has failed.
+const patience = 60 * time.Second
+
+// acpodBinary and chaosBinary are the built programs: these tests drive both as a user would.
+var acpodBinary, chaosBinary string
+
+// sideBySide is how many of these tests run at once: they wait for other processes far more than they compute.
+const sideBySide = "8"
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "acpod-chaos-e2e-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	acpodBinary, chaosBinary = filepath.Join(dir, "acpod"), filepath.Join(dir, "acpod-chaos")
+	for binary, source := range map[string]string{acpodBinary: "../acpod", chaosBinary: "."} {
+		build := exec.Command("go", append(append([]string{"build"}, raceFlag...), "-o", binary, source)...)
+		build.Env = append(os.Environ(), raceEnv...)
+		if output, err := build.CombinedOutput(); err != nil {
+			fmt.Fprintf(os.Stderr, "%s does not build: %v\n%s", source, err, output)
+			os.Exit(1)
+		}
+	}
+	flag.Parse()
+	if err := flag.Set("test.parallel", sideBySide); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	code := m.Run()
+	os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+// runChaos executes acpod-chaos with arguments and gives its exit status and output.
+func runChaos(t *testing.T, bound time.Duration, arguments ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), bound)
+	defer cancel()
+	command := exec.CommandContext(ctx, chaosBinary, arguments...)
+	command.Dir = t.TempDir()
+	command.Env = []string{"HOME=" + command.Dir, "PATH=" + os.Getenv("PATH"), "GORACE=halt_on_error=1"}
+	var out, err bytes.Buffer
+	command.Stdout, command.Stderr = &out, &err
+	if failure := command.Run(); failure != nil {
+		exit, ok := errors.AsType[*exec.ExitError](failure)
+		if !ok || ctx.Err() != nil {
+			t.Fatalf("%v: %v\n%.2000s\n%.2000s", arguments, failure, out.String(), err.String())
+		}
+		return exit.ExitCode(), out.String(), err.String()
+	}
+	return 0, out.String(), err.String()
+}
+
+// startPod starts the built pod with that config. It is stopped at the end of the test, which fails when it does not end with status 0.
+func startPod(t *testing.T, config string) *pod.Pod {
+	t.Helper()
+	p, err := pod.Start(t.Context(), pod.Spec{Binary: acpodBinary, TOML: config, Env: []string{"GORACE=halt_on_error=1"}, Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		if exit, err := p.Stop(ctx); exit != 0 || err != nil {
+			t.Errorf("the pod ended with %d %v: %q", exit, err, p.LogTail(10))
+		}
+	})
+	return p
+}

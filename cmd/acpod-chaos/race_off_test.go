@@ -1,0 +1,8 @@
+//go:build !race
+
+package main
+
+var (
+	raceFlag []string
+	raceEnv  = []string{"CGO_ENABLED=0"}
+)

@@ -1,0 +1,9 @@
+//go:build race
+
+package main
+
+// Where the tests look for races, the binaries that they drive do too.
+var (
+	raceFlag = []string{"-race"}
+	raceEnv  = []string{"CGO_ENABLED=1"}
+)
