@@ -134,7 +134,7 @@ func TestAFullMailboxRefusesAtOnce(t *testing.T) {
 
 // TestAPeerThatAsksAndNeverReadsIsClosed: its answers are bounded.
 func TestAPeerThatAsksAndNeverReadsIsClosed(t *testing.T) {
-	p := startPod(t, Config{WriteTimeout: time.Minute, FlushTimeout: 100 * time.Millisecond})
+	p := startPod(t, Config{WriteTimeout: time.Minute, FlushTimeout: 100 * time.Millisecond, SlowGrace: 100 * time.Millisecond})
 	c := p.hello()
 	s := p.open(c, 1)
 	block(t, s, c)

@@ -46,9 +46,18 @@ var _ session.Client = (*client)(nil)
 const spareBytes = 4 << 10
 
 func newClient(self kernel.Ref, s *seat, cfg *Config, stats *counters) *client {
-	return &client{
+	cl := &client{
 		rank: s.number, self: self, key: s.identity, loopback: s.loopback, account: s.account, cfg: cfg, stats: stats,
 		out: newOutbox(cfg), book: newLedger(), gone: make(chan struct{}),
+	}
+	cl.out.exceeded = cl.exceeded
+	return cl
+}
+
+// exceeded has the actor look at the client again when the window is over.
+func (cl *client) exceeded(w window) {
+	if err := cl.self.Signal(w); err != nil && !errors.Is(err, kernel.ErrStopped) {
+		cl.self.Stop(&Exit{Reason: SlowReader, Err: w.full})
 	}
 }
 
@@ -100,7 +109,7 @@ func (cl *client) Offer(name string, frame []byte, lease *kernel.Lease, done fun
 	} else if err := lease.Move(cl.account); err != nil {
 		return isGone(err)
 	}
-	err := cl.out.push(&outFrame{stream: name, parts: [3][]byte{frame}, lease: lease, done: done})
+	err := cl.out.push(&outFrame{stream: name, parts: [3][]byte{frame}, lease: lease, done: done, patient: true})
 	if err == nil {
 		return nil
 	}

@@ -99,7 +99,7 @@ func TestAnAnswerThatFindsNoRoomBecomesARefusal(t *testing.T) {
 }
 
 func TestAnOfferMovesItsLeaseOrLeavesIt(t *testing.T) {
-	p := startPod(t, Config{ConnectionBytes: 32 << 20, OutboundFrames: 2})
+	p := startPod(t, Config{ConnectionBytes: 32 << 20, OutboundFrames: 4}) // of which updates may take two
 	c := p.hello()
 	s := p.open(c, 1)
 	conn := s.client.(*client).account

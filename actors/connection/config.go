@@ -37,6 +37,9 @@ type Config struct {
 	// FlushTimeout bounds what is still written when a connection is ended in order, and how long the peer's own close is
 	// waited for after ours (2 s).
 	FlushTimeout time.Duration
+	// SlowGrace is how long a client has, from the moment at which something that cannot wait found its outbox full, to read
+	// until half of it is free (10 s). It is also how long the fragment under way is waited for before the close frame.
+	SlowGrace time.Duration
 
 	// FrameBytes bounds one message of the client, fragments together: limits.frame_bytes, 8 MiB.
 	FrameBytes int64
@@ -110,6 +113,7 @@ func (c Config) withDefaults() Config {
 		{&c.OfferWait, 5 * time.Second},
 		{&c.HandshakePatience, 5 * time.Second},
 		{&c.FlushTimeout, 2 * time.Second},
+		{&c.SlowGrace, 10 * time.Second},
 	} {
 		if *d.field <= 0 {
 			*d.field = d.value

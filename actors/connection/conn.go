@@ -40,6 +40,7 @@ type (
 	heartbeat         struct{}
 	initializeOverdue struct{}
 	refresh           struct{}
+	windowOver        window // Config.SlowGrace has passed since it was opened
 	// draining tells a connection, and its client, that the pod is stopping.
 	draining struct{ deadline time.Duration }
 )
@@ -111,6 +112,14 @@ func (a *conn) Receive(c *kernel.Ctx, m kernel.Msg) error {
 	case refresh:
 		a.client.dirty.Store(false)
 		a.show(c)
+	case window:
+		c.Attr("over", m.full.Scope)
+		c.After(a.cfg.SlowGrace, windowOver(m))
+	case windowOver:
+		if a.client.out.stands(window(m)) {
+			return &Exit{Reason: SlowReader, Err: m.full}
+		}
+		c.Attr("over", nil)
 	case draining:
 		a.client.send(drainingFrame(m.deadline))
 	case readingOver:
@@ -189,10 +198,15 @@ func detach(cl *client, sessions []kernel.Ref) {
 	}
 }
 
-// goodbye lets the writer finish, sends the close frame and closes the socket. It is bounded by two flush timeouts.
+// goodbye lets the writer finish, sends the close frame and closes the socket. It is bounded by two flush timeouts. A client
+// that is closed because it does not read gets longer: no close frame can go before the fragment under way.
 func (a *conn) goodbye(exit *Exit) {
 	defer a.seat.leave()
-	timer := time.NewTimer(a.cfg.FlushTimeout)
+	patience := a.cfg.FlushTimeout
+	if exit.Reason == SlowReader {
+		patience = a.cfg.SlowGrace
+	}
+	timer := time.NewTimer(patience)
 	defer timer.Stop()
 	for _, over := range []chan struct{}{a.writeDone, a.readDone} {
 		select {
@@ -225,7 +239,7 @@ func lastFrame(exit *Exit) []byte {
 	case exit.Reason == HandshakeDisplaced:
 		return closeFrame(code, string(InitializeTimeout))
 	case code != 0:
-		return closeFrame(code, string(exit.Reason))
+		return closeFrame(code, exit.words())
 	case exit.Reason == ClientClosed && exit.PeerCode == 0:
 		return []byte{opClose | finalBit, 0}
 	case exit.Reason == ClientClosed:

@@ -532,7 +532,7 @@ func TestAShutdownWritesWhatIsQueuedAndCloses1012(t *testing.T) {
 
 // TestABlockedPeerEndsAtTheWriteDeadline: whoever stops reading is closed, and what was queued for it is freed.
 func TestABlockedPeerEndsAtTheWriteDeadline(t *testing.T) {
-	p := startPod(t, Config{WriteTimeout: 100 * time.Millisecond})
+	p := startPod(t, Config{WriteTimeout: 100 * time.Millisecond, OutboundBytes: 64 << 20, ConnectionBytes: 128 << 20})
 	c := p.hello()
 	s := p.open(c, 1)
 	fate := make(chan bool, 100)

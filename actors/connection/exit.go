@@ -1,6 +1,7 @@
 package connection
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 
@@ -80,6 +81,15 @@ func (e *Exit) Error() string {
 		text += fmt.Sprintf(": %v", e.Err)
 	}
 	return text
+}
+
+// words is the text of the close frame: the reason, and of a limit its name.
+func (e *Exit) words() string {
+	var full *kernel.Overloaded
+	if errors.As(e.Err, &full) {
+		return fmt.Sprintf("%s: %s, %d of %d in use", e.Reason, full.Scope, full.Used, full.Limit)
+	}
+	return string(e.Reason)
 }
 
 // Unwrap gives the error below.

@@ -42,7 +42,9 @@ func (g *Gateway) Spec() kernel.Spec {
 }
 
 // grace covers a connection's flush, its close frame and its linger.
-func (g *Gateway) grace() time.Duration { return 2*g.cfg.FlushTimeout + 3*time.Second }
+func (g *Gateway) grace() time.Duration {
+	return 2*g.cfg.FlushTimeout + g.cfg.SlowGrace + 3*time.Second
+}
 
 // Drain refuses upgrades with 503 from now on, for good, and tells every client _acpod/draining with the time that open turns
 // still have. It does not block and does not stop anything: that is the kernel's shutdown.

@@ -220,10 +220,13 @@ func (c *peer) expect(want string) {
 	}
 }
 
-// answer is the next message, decoded.
+// answer is the next message, decoded; what blocked the socket is passed over.
 func (c *peer) answer() response {
 	c.t.Helper()
 	raw := c.message()
+	for strings.HasPrefix(raw, "\x00") {
+		raw = c.message()
+	}
 	var r response
 	if err := json.Unmarshal([]byte(raw), &r); err != nil {
 		c.t.Fatalf("%v: %.300s", err, raw)

@@ -23,13 +23,14 @@ const (
 
 // outFrame is one message on its way to the client, in up to three parts that are written one after the other.
 type outFrame struct {
-	stream string
-	parts  [3][]byte
-	lease  *kernel.Lease
-	body   *kernel.Lease // of a part that lies in somebody else's buffer, which the frame keeps alive
-	done   func(written bool)
-	ask    uint64 // the id, when it is a request of ours: it can be taken out of the queue
-	answer bool   // an answer to the client: its place is reserved, it is never refused and never taken out
+	stream  string
+	parts   [3][]byte
+	lease   *kernel.Lease
+	body    *kernel.Lease // of a part that lies in somebody else's buffer, which the frame keeps alive
+	done    func(written bool)
+	ask     uint64 // the id, when it is a request of ours: it can be taken out of the queue
+	answer  bool   // an answer to the client: its place is reserved, it is never refused and never taken out
+	patient bool   // it may wait: it is taken below the soft mark only
 	// prompted is the id of the prompt that this answers, else absent: such an answer tells that all of its turn was said.
 	prompted jsonrpc.ID
 }
@@ -47,26 +48,23 @@ func (f *outFrame) end(written bool) {
 	}
 }
 
-// stream is one queue; a stream with nothing queued does not exist.
-type stream struct {
-	name   string
-	frames []*outFrame
-}
-
-// outbox holds what the writer has not written. Streams are served in turn, one frame each. All methods are safe from any
+// outbox holds what the writer has not written. Streams are served in turn, each as many bytes. All methods are safe from any
 // goroutine; none blocks, and the lock is never held while anybody else's code runs.
 type outbox struct {
-	maxFrames int   // in one stream
-	maxBytes  int64 // in all streams
-	wake      chan struct{}
+	frames marks // of one stream
+	bytes  marks // of all streams
+	// exceeded is called, outside the lock, when something that cannot wait found one of them full.
+	exceeded func(window)
+	wake     chan struct{}
 
 	mu           sync.Mutex
 	control      []*outFrame
 	controlBytes int64
 	burst        int
-	streams      map[string]*stream
-	turns        []*stream // those with frames, next first
-	bytes        int64
+	turns        turns
+	used         int64  // bytes of all streams
+	over         uint64 // the window of the bytes that is open, 0 = none
+	windows      uint64 // opened so far
 	pong         []byte
 	pongDue      bool
 	pingDue      bool
@@ -75,50 +73,55 @@ type outbox struct {
 }
 
 func newOutbox(cfg *Config) *outbox {
-	return &outbox{maxFrames: cfg.OutboundFrames, maxBytes: cfg.OutboundBytes, wake: make(chan struct{}, 1), streams: map[string]*stream{}}
+	return &outbox{
+		frames: marksOf("outbound_frames", int64(cfg.OutboundFrames)), bytes: marksOf("outbound_bytes", cfg.OutboundBytes),
+		exceeded: func(window) {}, wake: make(chan struct{}, 1), turns: newTurns(),
+	}
 }
 
 // push queues a frame. Errors, by which the frame stays the caller's: *kernel.Overloaded, tunnel.ErrGone.
 func (o *outbox) push(f *outFrame) error {
 	o.mu.Lock()
-	err := o.put(f)
+	opened, err := o.put(f)
 	o.mu.Unlock()
+	if opened.n != 0 {
+		o.exceeded(opened)
+	}
 	if err == nil {
 		o.rouse()
 	}
 	return err
 }
 
-func (o *outbox) put(f *outFrame) error {
+func (o *outbox) put(f *outFrame) (window, error) {
 	size := f.size()
 	if o.finished {
-		return tunnel.ErrGone
+		return window{}, tunnel.ErrGone
 	}
 	if f.stream == control {
 		if !f.answer && (len(o.control) >= controlFrames || o.controlBytes+size > controlBytes) {
-			return &kernel.Overloaded{Scope: "control", Limit: controlBytes, Used: o.controlBytes, Size: size}
+			return window{}, &kernel.Overloaded{Scope: "control", Limit: controlBytes, Used: o.controlBytes, Size: size, RetryAfter: readAgain}
 		}
 		o.control = append(o.control, f)
 		o.controlBytes += size
-		return nil
+		return window{}, nil
 	}
-	s := o.streams[f.stream]
-	if !f.answer {
-		if s != nil && len(s.frames) >= o.maxFrames {
-			return &kernel.Overloaded{Scope: "outbound_frames", Limit: int64(o.maxFrames), Used: int64(len(s.frames)), Size: 1}
+	s := o.turns.stream(f.stream)
+	frames := int64(len(s.frames))
+	var opened window
+	switch full := o.full(f, frames, size); {
+	case full == nil:
+	case f.patient:
+		return window{}, full
+	default:
+		opened = o.open(s, full)
+		if !f.answer {
+			return opened, full
 		}
-		if o.bytes+size > o.maxBytes {
-			return &kernel.Overloaded{Scope: "outbound_bytes", Limit: o.maxBytes, Used: o.bytes, Size: size}
-		}
 	}
-	if s == nil {
-		s = &stream{name: f.stream}
-		o.streams[f.stream] = s
-		o.turns = append(o.turns, s)
-	}
-	s.frames = append(s.frames, f)
-	o.bytes += size
-	return nil
+	o.turns.add(s, f)
+	o.used += size
+	return opened, nil
 }
 
 // takeOut removes a request of ours that is still queued, and reports whether it was.
@@ -141,9 +144,9 @@ func (o *outbox) evict(name string) (asks []uint64) {
 		}
 		if lost && !f.prompted.IsZero() {
 			short = append(short, f)
-			o.bytes -= f.size()
+			o.used -= f.size()
 			f.parts = [3][]byte{jsonrpc.AppendError(nil, f.prompted, jsonrpc.SupersededError())}
-			o.bytes += f.size()
+			o.used += f.size()
 		}
 		return false
 	})
@@ -187,15 +190,13 @@ func (o *outbox) remove(name string, match func(*outFrame) bool) (taken []*outFr
 		}
 		return taken
 	}
-	if s := o.streams[name]; s != nil {
+	if s := o.turns.find(name); s != nil {
 		s.frames = keep(s.frames)
 		for _, f := range taken {
-			o.bytes -= f.size()
+			o.used -= f.size()
 		}
-		if len(s.frames) == 0 {
-			delete(o.streams, name)
-			o.turns = slices.DeleteFunc(o.turns, func(x *stream) bool { return x == s })
-		}
+		o.turns.settle(s)
+		o.close(s)
 	}
 	return taken
 }
@@ -235,11 +236,10 @@ func (o *outbox) finish(flush bool) {
 // empty takes everything out, under the lock.
 func (o *outbox) empty() []*outFrame {
 	all := o.control
-	for _, s := range o.turns {
+	for _, s := range o.turns.waiting {
 		all = append(all, s.frames...)
 	}
-	o.control, o.controlBytes, o.turns, o.bytes = nil, 0, nil, 0
-	clear(o.streams)
+	o.control, o.controlBytes, o.turns, o.used = nil, 0, newTurns(), 0
 	return all
 }
 
@@ -288,31 +288,25 @@ func (o *outbox) next() (job, bool) {
 	if j, ok := o.takeUrgent(); ok {
 		return j, true
 	}
-	if len(o.control) > 0 && (len(o.turns) == 0 || o.burst < controlBurst) {
+	streams := len(o.turns.waiting) > 0
+	if len(o.control) > 0 && (!streams || o.burst < controlBurst) {
 		f := o.control[0]
 		o.control[0] = nil
 		o.control = o.control[1:]
 		o.controlBytes -= f.size()
-		if len(o.turns) > 0 {
+		if streams {
 			o.burst++
 		}
 		return job{frame: f}, true
 	}
-	if len(o.turns) > 0 {
+	if streams {
 		o.burst = 0
-		s := o.turns[0]
-		o.turns = o.turns[1:]
-		f := s.frames[0]
-		s.frames[0] = nil
-		s.frames = s.frames[1:]
-		o.bytes -= f.size()
-		if len(s.frames) > 0 {
-			o.turns = append(o.turns, s)
-		} else {
-			delete(o.streams, s.name)
-		}
+		s, f := o.turns.next()
+		o.used -= f.size()
+		o.close(s)
 		return job{frame: f}, true
 	}
+	o.turns.rest()
 	return job{finish: true}, o.finished
 }
 
@@ -321,8 +315,8 @@ func (o *outbox) queued() (frames int, bytes int64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	frames = len(o.control)
-	for _, s := range o.turns {
+	for _, s := range o.turns.waiting {
 		frames += len(s.frames)
 	}
-	return frames, o.controlBytes + o.bytes
+	return frames, o.controlBytes + o.used
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // fragmentBytes is the most that is written without looking for a pong, a ping or an end.
-const fragmentBytes = 1 << 20
+const fragmentBytes = 256 << 10
 
 const (
 	opText     = 0x1
