@@ -142,6 +142,7 @@ func (x *session) onAttach(m attach) {
 	}
 	same := asked.same
 	taken = true
+	x.out.resolve(true)
 	if !same {
 		x.takeOver()
 		x.own(m.client)
@@ -197,7 +198,7 @@ func (x *session) takeOver() {
 	x.disown(tunnel.ErrTakenOver)
 	x.endTaken(former)
 	x.recall(true)
-	x.out.detach()
+	x.out.detach(false)
 	if r := x.prompt.asker; r != nil {
 		x.prompt.asker = nil
 		r.owed.Discharge()
@@ -218,7 +219,7 @@ func (x *session) lose(client Client) {
 	x.client = nil
 	x.since = x.c.Now()
 	x.recall(false) // the tunnels see by themselves that the socket is gone
-	x.out.detach()
+	x.out.detach(true)
 	if r := x.prompt.asker; r != nil {
 		x.prompt.asker = nil
 		r.owed.Moot()

@@ -49,7 +49,7 @@ func (x *session) end(how end, why error) {
 	x.part()
 	if client := x.client; client != nil {
 		x.disown(why)
-		x.out.detach() // what never left counts as missed
+		x.out.detach(false) // what never left counts as missed
 		if how == endSuspended && x.life.opened.Load() {
 			x.tell(client, methodSuspended, why)
 		}

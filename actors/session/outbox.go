@@ -28,6 +28,7 @@ type outbox struct {
 	bytes   int64        // of the agent's updates in the queue
 	weighs  [weights]int // items of the queue that are no acts, by weight
 	flight  []*item
+	unsure  []*item // of a client that is lost: they were being written, and may have left or not
 	blocked atomic.Bool
 
 	missed, missedBytes int64 // dropped since the last account of it
@@ -148,25 +149,71 @@ func (o *outbox) prune() {
 	if o.flight = o.flight[n:]; len(o.flight) == 0 {
 		o.flight = nil
 	}
+	o.resolve(false)
+}
+
+// resolve sorts what was being written when its client was lost, as soon as it is known: what did not leave comes before all
+// that is kept. At last it does not wait to know: then it counts as missed.
+func (o *outbox) resolve(last bool) {
+	var back []*item
+	n := 0
+	for _, it := range o.unsure {
+		switch state := it.state.Load(); {
+		case state == here && !last:
+			o.unsure[n] = it
+			n++
+		case state == here:
+			o.missed, o.missedBytes = o.missed+it.count, o.missedBytes+it.said
+		case state == stopped:
+			if it = o.restored(it); it != nil {
+				back = append(back, it)
+			}
+		}
+	}
+	if o.unsure = o.unsure[:n]; n == 0 {
+		o.unsure = nil
+	}
+	if len(back) > 0 {
+		o.queue = append(back, o.queue...)
+		for _, it := range back {
+			o.weigh(it, 1)
+		}
+		o.bound()
+	}
+}
+
+// restored is what is kept of an item that was taken out of its client's stream, nil for nothing.
+func (o *outbox) restored(it *item) *item {
+	if it.weight == fleeting {
+		return nil
+	}
+	lease, err := o.account.Acquire(it.holds())
+	if err != nil || it.gap != nil { // what the client did not read of a gap, the account tells the next
+		lease.Release()
+		o.miss(it)
+		return nil
+	}
+	return it.again(lease)
 }
 
 // detach is called when the client is gone, or after it was told that it lost the session: what never left comes back
 // to the front of the queue, in order; answers are given, and questions forgotten, because the next client is asked again.
-func (o *outbox) detach() {
+// Of a client that is lost with its socket, what is being written just now never leaves whole, unless it was the end of it.
+func (o *outbox) detach(lost bool) {
 	o.client = nil
 	flight, queue := o.flight, o.queue
 	o.flight, o.queue, o.bytes, o.weighs = nil, nil, 0, [weights]int{}
 	for _, it := range flight {
-		if it.state.Load() != stopped || it.weight == fleeting {
-			continue // it left, or is being written just now
+		switch it.state.Load() {
+		case stopped:
+			if it = o.restored(it); it != nil {
+				o.append(it)
+			}
+		case here:
+			if lost && it.weight != fleeting {
+				o.unsure = append(o.unsure, it)
+			}
 		}
-		lease, err := o.account.Acquire(it.holds())
-		if err != nil || it.gap != nil { // what the client did not read of a gap, the account tells the next
-			lease.Release()
-			o.miss(it)
-			continue
-		}
-		o.append(it.again(lease))
 	}
 	for _, it := range queue {
 		switch {
@@ -200,6 +247,7 @@ func (o *outbox) first(it *item) {
 
 // close ends it: answers are given, what is kept is freed and counts as missed.
 func (o *outbox) close() {
+	o.resolve(true)
 	for _, it := range o.queue {
 		switch {
 		case it.act == nil:

@@ -155,7 +155,7 @@ func TestAGapThatNobodyReadCountsAsMissed(t *testing.T) {
 			q.done(false)
 		}
 		s.client.queue = nil
-		s.detach()
+		s.detach(true)
 		if s.missed != 1 || s.missedBytes != 5000 || len(s.queue) != 0 {
 			t.Errorf("%s: %d updates, %d bytes missed, %d kept", way, s.missed, s.missedBytes, len(s.queue))
 		}
@@ -174,7 +174,7 @@ func TestAGapThatNobodyReadCountsAsMissed(t *testing.T) {
 // For a client that is away text becomes one before anything is dropped, and only then: what fits is kept as it came.
 func TestTextIsPutTogetherBeforeItIsDropped(t *testing.T) {
 	s := newSpeaker(t, 32<<20, 16<<20)
-	s.detach()
+	s.detach(true)
 	for i := range keptFrames {
 		s.say(chunk(acp.UpdateAgentMessage, "", fmt.Sprint(i, ",")), plain)
 	}
@@ -201,7 +201,7 @@ func TestTextIsPutTogetherBeforeItIsDropped(t *testing.T) {
 // … and what is dropped then is counted as what it was: updates and their bytes, not frames that were put together.
 func TestWhatIsDroppedIsCountedAsItWasSaid(t *testing.T) {
 	s := newSpeaker(t, 32<<20, 16<<20)
-	s.detach()
+	s.detach(true)
 	update := chunk(acp.UpdateAgentMessage, "", strings.Repeat("x", 1000))
 	each, n := int64(len(updateFrame(update))), int64(3000)
 	for range n {
@@ -228,4 +228,50 @@ func TestNewsForASlowClientAreBounded(t *testing.T) {
 		t.Errorf("%d news came, the last %s", len(got), got[len(got)-1])
 	}
 	s.rest()
+}
+
+// What was being written when its socket broke was not read by anybody, unless it was all of it: it is said again, first.
+func TestWhatWasBeingWrittenIsKeptOnceItIsKnownNotToHaveLeft(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		fate   []bool // of the frame, once it is known
+		kept   []string
+		missed int64
+	}{
+		{"it did not leave", []bool{false}, []string{"0A", "1A", "2A"}, 0},
+		{"it left", []bool{true}, []string{"1A", "2A"}, 0},
+		{"nobody knows when the next client comes", nil, []string{"1A", "2A"}, 1},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s := newSpeaker(t, 32<<20, 16<<20)
+			s.client.room = 2
+			s.say(image(0, 100), plain)
+			s.say(image(1, 100), plain)
+			writing, queued := s.client.queue[0], s.client.queue[1]
+			s.client.queue = nil
+			queued.lease.Release()
+			queued.done(false)
+			s.detach(true)
+			s.say(image(2, 100), plain)
+			for _, written := range test.fate {
+				writing.done(written)
+			}
+			writing.lease.Release()
+			s.resolve(true)
+			if s.missed != test.missed {
+				t.Errorf("%d missed, want %d", s.missed, test.missed)
+			}
+			s.attach(s.client)
+			got := s.heard()
+			for i, want := range test.kept {
+				if i >= len(got) || len(got) != len(test.kept) || !strings.Contains(got[i], want) {
+					t.Fatalf("the next client got %.300q, want %q", got, test.kept)
+				}
+			}
+			if test.fate == nil {
+				writing.done(false)
+			}
+			s.rest()
+		})
+	}
 }
