@@ -43,6 +43,10 @@ func (a *actor) Start(c *kernel.Ctx) error {
 	d := a.t.params.Declared
 	c.Attr("server", d.Name)
 	c.Attr("attach", a.t.params.Attach)
+	if err := pay(c); err != nil {
+		c.Refuse(string(noRoom))
+		return a.fail(c, "there is no room for it: "+shown(err))
+	}
 	gone := a.t.params.Carrier.Gone()
 	c.Go("socket", func(ctx context.Context) kernel.Msg {
 		select {
