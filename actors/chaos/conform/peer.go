@@ -40,7 +40,7 @@ type incoming struct {
 const backlog = 256
 
 // closePatience bounds what a row does for the sake of order when it is over.
-const closePatience = 3 * time.Second
+const closePatience = 2 * time.Second
 
 // dial opens a socket; how may change the way in. The error is for rows that expect one.
 func (a *attempt) dial(how ...func(*wire.Dial)) (*peer, error) {

@@ -143,7 +143,7 @@ func (c *Config) try(ctx context.Context, found *survey, row Row) Result {
 	if v.status == Pass {
 		v = a.judge(func(a *attempt) { a.faultless() })
 	}
-	a.leave(v.status == Pass)
+	a.leave()
 	one := row.result(v)
 	one.Millis = time.Since(begun).Milliseconds()
 	return one
@@ -174,11 +174,9 @@ func (a *attempt) faultless() {
 }
 
 // leave closes what the row has opened: its sessions too, so that the pod does not keep agents for nobody.
-func (a *attempt) leave(orderly bool) {
+func (a *attempt) leave() {
 	for _, p := range a.peers {
-		if orderly {
-			a.judge(func(*attempt) { p.closeSessions() })
-		}
+		a.judge(func(*attempt) { p.closeSessions() })
 		p.hangUp()
 	}
 }

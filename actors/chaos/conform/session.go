@@ -173,7 +173,7 @@ func (s *session) close() message {
 	return s.p.call("session/close", object{"sessionId": s.id})
 }
 
-// closeSessions closes what a row has left open, without a judgement.
+// closeSessions closes what a row has left open, without a judgement and without much patience.
 func (p *peer) closeSessions() {
 	var ids []string
 	for _, s := range p.sessions {
@@ -182,9 +182,9 @@ func (p *peer) closeSessions() {
 			ids = append(ids, p.send("session/close", object{"sessionId": s.id}))
 		}
 	}
-	for _, id := range ids {
-		p.within(closePatience, func() bool { return len(p.answered[id]) > 0 })
-	}
+	p.within(closePatience, func() bool {
+		return !slices.ContainsFunc(ids, func(id string) bool { return len(p.answered[id]) == 0 })
+	})
 }
 
 // text is what the agent streamed in this session from frame from on up to the frame to.
