@@ -5,6 +5,7 @@ import (
 )
 
 func newRoot() *cobra.Command {
+	logs := &logFlags{}
 	root := &cobra.Command{
 		Use:   "acpod-chaos",
 		Short: "Simulated extensions, callers and agents that attack a pod, and the invariants that must hold",
@@ -19,7 +20,8 @@ func newRoot() *cobra.Command {
 		},
 		RunE: func(*cobra.Command, []string) error { return usagef("name a command") },
 	}
-	root.AddCommand(newAgent(), newWireCheck(), newScale(), newEcho())
+	logs.add(root)
+	root.AddCommand(newRun(logs), newAgent(), newWireCheck(), newScale(), newEcho())
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err: err} })
 	root.InitDefaultHelpCmd()

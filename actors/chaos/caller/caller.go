@@ -57,7 +57,7 @@ type Callers struct {
 	calls  sync.WaitGroup
 }
 
-// New makes callers; Close frees their connections.
+// New makes callers; Idle frees their connections.
 func New(o Options) *Callers {
 	dialer := &net.Dialer{Timeout: 30 * time.Second}
 	return &Callers{o: o, client: &http.Client{Transport: &http.Transport{
@@ -103,5 +103,5 @@ func (c *Callers) Open() int64 { return c.open.Load() }
 // Bytes is what went through the facade: bodies of requests and answers.
 func (c *Callers) Bytes() int64 { return c.bytes.Load() }
 
-// Close frees the connections.
-func (c *Callers) Close() { c.client.CloseIdleConnections() }
+// Idle frees the connections that nobody uses.
+func (c *Callers) Idle() { c.client.CloseIdleConnections() }

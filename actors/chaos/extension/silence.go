@@ -16,25 +16,25 @@ import (
 func (e *Extension) vanish(*rand.Rand) {
 	p := e.peer
 	e.peer = nil
-	variant := "mute"
 	p.Abandon()
-	if link, proxied := p.Socket().NetConn().(*proxy.Link); proxied {
-		variant = "silent"
+	link, proxied := p.Socket().NetConn().(*proxy.Link)
+	left := p.Gone()
+	if proxied {
+		e.w.Faults.Injected("halfopen", "silent")
 		link.Silence()
+		left = link.PodLeft()
+	} else {
+		e.w.Faults.Injected("halfopen", "mute")
 	}
-	e.w.Faults.Injected("halfopen", variant)
-	e.leaveOpen(p, e.w.Limits.Keepalive+e.w.Limits.Pong+e.w.Limits.Write+20*time.Second)
-}
-
-// leaveOpen holds a socket on which nothing is done any more until the run lets go, at most for d.
-func (e *Extension) leaveOpen(p *peer.Peer, d time.Duration) {
-	e.w.beside(func(stop <-chan struct{}) {
+	bound := e.w.Limits.Keepalive + e.w.Limits.Pong + e.w.Limits.Write + 20*time.Second
+	e.w.beside(func(<-chan struct{}) { // also after the run: the pod has to find out, and does so soon
 		select {
-		case <-stop:
-		case <-p.Gone():
-		case <-time.After(d):
+		case <-left:
+			e.w.Book.Exercise(invariant.BackToBaseline)
+		case <-time.After(bound):
+			e.w.Book.Break(invariant.BackToBaseline, []string{p.Name()}, "%s: a socket whose client is gone without a word is still open after %s", p.Name(), bound)
 		}
-		if link, proxied := p.Socket().NetConn().(*proxy.Link); proxied {
+		if proxied {
 			link.Reset()
 			link.Wait()
 		}

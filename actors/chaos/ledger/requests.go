@@ -13,7 +13,7 @@ type Requests struct {
 	name string // of the socket, for the report
 
 	mu   sync.Mutex
-	open map[string]sent
+	open map[string][]sent // an id that is used twice is owed two answers
 	done map[string]struct{}
 }
 
@@ -25,24 +25,24 @@ type sent struct {
 
 // NewRequests makes the ledger of one socket.
 func NewRequests(book *invariant.Book, name string) *Requests {
-	return &Requests{book: book, name: name, open: map[string]sent{}, done: map[string]struct{}{}}
+	return &Requests{book: book, name: name, open: map[string][]sent{}, done: map[string]struct{}{}}
 }
 
 // Send enters a request before it is written; the answer is due within bound.
 func (r *Requests) Send(id, method string, now time.Time, bound time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.open[id] = sent{method, now, bound}
+	r.open[id] = append(r.open[id], sent{method, now, bound})
 }
 
 // Answer enters an answer of the pod and reports whether a request was open for it.
 func (r *Requests) Answer(id string) bool {
 	r.mu.Lock()
-	_, open := r.open[id]
+	waiting := r.open[id]
+	open := len(waiting) > 0
 	_, done := r.done[id]
-	delete(r.open, id)
 	if open {
-		r.done[id] = struct{}{}
+		r.take(id, waiting[1:])
 	}
 	r.mu.Unlock()
 	switch {
@@ -56,15 +56,24 @@ func (r *Requests) Answer(id string) bool {
 	return open
 }
 
+// take leaves the rest open; called with the lock.
+func (r *Requests) take(id string, rest []sent) {
+	r.done[id] = struct{}{}
+	if len(rest) == 0 {
+		delete(r.open, id)
+		return
+	}
+	r.open[id] = rest
+}
+
 // Check breaks the promise for each request that is overdue, once.
 func (r *Requests) Check(now time.Time) {
 	r.mu.Lock()
 	late := map[string]sent{}
-	for id, s := range r.open {
-		if now.Sub(s.at) > s.bound {
+	for id, waiting := range r.open {
+		if s := waiting[0]; now.Sub(s.at) > s.bound {
 			late[id] = s
-			delete(r.open, id)
-			r.done[id] = struct{}{}
+			r.take(id, waiting[1:])
 		}
 	}
 	r.mu.Unlock()
@@ -76,18 +85,14 @@ func (r *Requests) Check(now time.Time) {
 // Close is for the end of the socket, which answers all that is open, and gives how many that were.
 func (r *Requests) Close() int {
 	r.mu.Lock()
-	n := len(r.open)
+	n := 0
+	for _, waiting := range r.open {
+		n += len(waiting)
+	}
 	clear(r.open)
 	r.mu.Unlock()
 	r.book.ExerciseN(invariant.AnsweredOnce, int64(n))
 	return n
-}
-
-// Open is how many requests wait for their answer.
-func (r *Requests) Open() int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return len(r.open)
 }
 
 // Asked are the requests that the pod has sent on one socket: an id is not used again while its request is open.

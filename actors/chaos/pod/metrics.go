@@ -17,13 +17,14 @@ func (p *Pod) Metrics(ctx context.Context) (Metrics, error) {
 	if err != nil {
 		return nil, err
 	}
-	return parseMetrics(text), nil
+	return ParseMetrics(text), nil
 }
 
 // MetricsText is the answer of /metrics as it came.
 func (p *Pod) MetricsText(ctx context.Context) ([]byte, error) { return p.get(ctx, "/metrics") }
 
-func parseMetrics(text []byte) Metrics {
+// ParseMetrics reads the text of /metrics.
+func ParseMetrics(text []byte) Metrics {
 	m := Metrics{}
 	lines := bufio.NewScanner(bytes.NewReader(text))
 	lines.Buffer(nil, 1<<20)

@@ -68,6 +68,11 @@ func (p *Pod) Tree(ctx context.Context) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
+	return ParseTree(text)
+}
+
+// ParseTree reads the text of /debug/tree.
+func ParseTree(text []byte) (*Node, error) {
 	var root Node
 	if err := json.Unmarshal(text, &root); err != nil {
 		return nil, fmt.Errorf("/debug/tree: %w", err)

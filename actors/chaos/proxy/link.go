@@ -26,6 +26,8 @@ type Link struct {
 	silent   atomic.Bool
 	deaf     atomic.Bool // what the pod sends is not read
 	woken    chan struct{}
+	left     chan struct{} // closed when the pod has ended its side
+	leaving  sync.Once
 	once     sync.Once
 	done     sync.WaitGroup
 }
@@ -42,7 +44,7 @@ func Dial(ctx context.Context, addr string, plan Plan) (*Link, error) {
 		pod.Close()
 		return nil, err
 	}
-	l := &Link{Conn: outer, pod: pod, inner: inner, plan: plan, woken: make(chan struct{})}
+	l := &Link{Conn: outer, pod: pod, inner: inner, plan: plan, woken: make(chan struct{}), left: make(chan struct{})}
 	l.done.Add(2)
 	go l.relay(l.pod, l.inner, true)
 	go l.relay(l.inner, l.pod, false)
@@ -74,7 +76,7 @@ func pair(ctx context.Context) (a, b net.Conn, err error) {
 	}
 }
 
-// Silence stops the passing of bytes and of ends, in both directions, until the link is reset.
+// Silence stops the passing of bytes and of ends, in both directions, until the link is reset. What the pod sends disappears.
 func (l *Link) Silence() { l.silent.Store(true) }
 
 // Deafen stops the reading of what the pod sends; what the client sends passes on.
@@ -93,6 +95,9 @@ func (l *Link) Reset() {
 	})
 }
 
+// PodLeft is closed when the pod has ended its side, also while the link is silent.
+func (l *Link) PodLeft() <-chan struct{} { return l.left }
+
 // Wait returns when the link is over: both sides have ended, or it was reset.
 func (l *Link) Wait() { l.done.Wait() }
 
@@ -100,8 +105,11 @@ func (l *Link) relay(to, from net.Conn, towardsPod bool) {
 	defer l.done.Done()
 	buffer := make([]byte, 16<<10)
 	passed := int64(0)
+	if !towardsPod {
+		defer l.leaving.Do(func() { close(l.left) })
+	}
 	for {
-		if l.silent.Load() || !towardsPod && l.deaf.Load() {
+		if towardsPod && l.silent.Load() || !towardsPod && l.deaf.Load() {
 			if !l.pause(20 * time.Millisecond) {
 				return
 			}
@@ -109,11 +117,11 @@ func (l *Link) relay(to, from net.Conn, towardsPod bool) {
 		}
 		_ = from.SetReadDeadline(time.Now().Add(250 * time.Millisecond)) // to notice a silence
 		n, err := from.Read(buffer)
-		if n > 0 {
+		if n > 0 && (towardsPod || !l.silent.Load()) {
 			if !l.pause(l.plan.Delay) {
 				return
 			}
-			for l.silent.Load() {
+			for towardsPod && l.silent.Load() {
 				if !l.pause(20 * time.Millisecond) {
 					return
 				}
@@ -135,6 +143,9 @@ func (l *Link) relay(to, from net.Conn, towardsPod bool) {
 		}
 		if err == nil || isTimeout(err) {
 			continue
+		}
+		if !towardsPod {
+			l.leaving.Do(func() { close(l.left) })
 		}
 		for l.silent.Load() { // not even the end is told
 			if !l.pause(20 * time.Millisecond) {

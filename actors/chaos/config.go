@@ -1,0 +1,98 @@
+package chaos
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/acpod/acpod/actors/chaos/extension"
+)
+
+// The bounds of the pod that a run starts. They are small, so that a short attack reaches them.
+const (
+	frameBytes      = 2 << 20
+	requestBytes    = 256 << 10
+	resultBytes     = 1 << 20
+	toolSchemaBytes = 16 << 10
+	toolsPerServer  = 64
+	podBytes        = 256 << 20
+	tunnelTimeout   = 3 * time.Second
+	orphanWindow    = 2 * time.Second
+	keepalive       = 2 * time.Second
+	pongTimeout     = 4 * time.Second
+	writeTimeout    = 6 * time.Second
+	sessionTTL      = 3 * time.Second
+)
+
+// ownLimits are those of the pod that we start.
+var ownLimits = extension.Limits{
+	Frame: frameBytes, Request: requestBytes, Result: resultBytes, ToolSchema: toolSchemaBytes, Tools: toolsPerServer,
+	Tunnel: tunnelTimeout, Orphan: orphanWindow, Keepalive: keepalive, Pong: pongTimeout, Write: writeTimeout,
+}
+
+// documented are the defaults of the contract, which a pod that runs already is taken to have.
+var documented = extension.Limits{
+	Frame: 8 << 20, Request: 1 << 20, Result: 8 << 20, ToolSchema: 64 << 10, Tools: 256,
+	Tunnel: 170 * time.Second, Orphan: 30 * time.Second, Keepalive: 20 * time.Second, Pong: 20 * time.Second, Write: 30 * time.Second,
+}
+
+// config is the pod for extensions and callers: sessions without agents, so that nothing stands between a call and what the pod does
+// with it.
+func config(o Options, key, audit, state string) string {
+	perExtension := (o.Sessions + o.Extensions - 1) / max(o.Extensions, 1)
+	return fmt.Sprintf(`[pod]
+drain_timeout = "5s"
+[acp]
+listen = "127.0.0.1:0"
+auth_key = %q
+keepalive = %q
+pong_timeout = %q
+write_timeout = %q
+initialize_timeout = "10s"
+[agent]
+driver = "none"
+session_ttl = %q
+[mcp]
+listen = "127.0.0.1:0"
+tunnel_timeout = %q
+orphan_window = %q
+pin = "off"
+[limits]
+frame_bytes = "%dB"
+request_bytes = "%dB"
+result_bytes = "%dB"
+connection_bytes = "12MiB"
+session_bytes = "8MiB"
+outbound_bytes = "6MiB"
+agent_line_bytes = "2MiB"
+pod_bytes = "%dB"
+connections = %d
+sessions = %d
+sessions_per_connection = %d
+tools_per_server = %d
+tool_schema_bytes = "%dB"
+[audit]
+path = %q
+[state]
+dir = %q
+[debug]
+listen = "127.0.0.1:0"
+flight_bytes = "4MiB"
+`, key, keepalive, pongTimeout, writeTimeout, sessionTTL, tunnelTimeout, orphanWindow,
+		frameBytes, requestBytes, resultBytes, podBytes, 3*o.Extensions+100, 3*o.Sessions+100, max(128, 2*perExtension),
+		toolsPerServer, toolSchemaBytes, audit, state)
+}
+
+// auditFile and stateDir are where the pod of a run writes, unless a fault has another place for them.
+func auditFile(dir string) string { return filepath.Join(dir, "audit.jsonl") }
+func stateDir(dir string) string  { return filepath.Join(dir, "state") }
+
+// tomlStrings is a list in TOML.
+func tomlStrings(words []string) string {
+	quoted := make([]string, len(words))
+	for i, word := range words {
+		quoted[i] = fmt.Sprintf("%q", word)
+	}
+	return "[" + strings.Join(quoted, ", ") + "]"
+}

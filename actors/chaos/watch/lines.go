@@ -1,0 +1,82 @@
+package watch
+
+import (
+	"encoding/json/jsontext"
+	"encoding/json/v2"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/acpod/acpod/actors/chaos/invariant"
+)
+
+// Lines judges the lines of a log or an audit file.
+type Lines struct {
+	Book    *invariant.Book
+	Secrets *Secrets
+	JSON    bool   // records are JSON; else slog's text
+	Where   string // what file it is, for reports
+}
+
+// Judge looks at one line.
+func (l Lines) Judge(line string) {
+	l.Book.Check(invariant.LogLines, nil, l.wrong(line))
+	l.Secrets.Look(l.Where, []byte(line))
+}
+
+func (l Lines) wrong(line string) string {
+	if at := control(line); at >= 0 {
+		return fmt.Sprintf("%s: a line has the control character %q: %.300q", l.Where, line[at], line[max(0, at-100):])
+	}
+	if !l.JSON {
+		if !strings.HasPrefix(line, "time=20") || !strings.Contains(line, " level=") || !strings.Contains(line, " msg=") {
+			return fmt.Sprintf("%s: a line is no record: %.300q", l.Where, line)
+		}
+		return ""
+	}
+	var record map[string]any
+	if err := json.Unmarshal([]byte(line), &record, jsontext.AllowDuplicateNames(true)); err != nil {
+		return fmt.Sprintf("%s: a line is no record: %v: %.300q", l.Where, err, line)
+	}
+	return l.wrongValue("", record)
+}
+
+// wrongValue looks at what a reader of the record sees once it is decoded. A stack is written by the pod itself and has lines.
+func (l Lines) wrongValue(name string, value any) string {
+	switch v := value.(type) {
+	case string:
+		if at := control(v); at >= 0 && name != "stack" && name != "stacks" && name != "tree" {
+			return fmt.Sprintf("%s: the value of %q has a control character: %.300q", l.Where, name, v)
+		}
+	case map[string]any:
+		for name, inner := range v {
+			if why := l.wrongValue(name, inner); why != "" {
+				return why
+			}
+		}
+	case []any:
+		for _, inner := range v {
+			if why := l.wrongValue(name, inner); why != "" {
+				return why
+			}
+		}
+	}
+	return ""
+}
+
+// control gives the place of the first character that moves a cursor, ends a line or turns the direction of text; -1 for none.
+func control(text string) int {
+	for at, r := range text {
+		switch {
+		case r < 0x20, r == 0x7f, r >= 0x80 && r < 0xa0, r == 0x2028, r == 0x2029:
+			return at
+		case r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069, r == 0x200e, r == 0x200f, r == 0xfeff:
+			return at
+		case r == utf8.RuneError:
+			if _, n := utf8.DecodeRuneInString(text[at:]); n == 1 {
+				return at
+			}
+		}
+	}
+	return -1
+}
