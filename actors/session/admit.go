@@ -17,15 +17,17 @@ var supervision = kernel.Intensity{Max: 100, Window: 10 * time.Second}
 
 // supervisor is one generation of `sessions`.
 type supervisor struct {
-	s         *Sessions
-	c         *kernel.Ctx
-	records   map[string]*record
-	refs      map[kernel.Ref]*record
-	seq       uint64
-	slots     *admission.Group // of the living, and of those that are admitted and do not live yet
-	places    places
-	asleep    int // suspended records
-	attaching map[kernel.Ticket]*entry
+	s       *Sessions
+	c       *kernel.Ctx
+	records map[string]*record
+	refs    map[kernel.Ref]*record
+	seq     uint64
+	slots   *admission.Group // of the living, and of those that are admitted and do not live yet
+	places  places
+	asleep  int // suspended records
+	// asleepBytes is what they hold.
+	asleepBytes int64
+	attaching   map[kernel.Ticket]*entry
 }
 
 // Messages to the supervisor from its sessions and itself.
@@ -288,7 +290,7 @@ func (v *supervisor) onAnswer(a kernel.Answer) {
 func (v *supervisor) spawn(e *entry, s slot) {
 	rec := e.rec
 	if e.resume {
-		v.asleep--
+		v.wakes(rec)
 	}
 	rec.life = &life{}
 	b := birth{id: rec.id, owner: rec.owner, life: rec.life, folders: e.folders, meta: acp.FilterMeta(e.params.Meta, v.s.cfg.ForwardMeta),
@@ -297,7 +299,7 @@ func (v *supervisor) spawn(e *entry, s slot) {
 	if err != nil {
 		v.c.Log().Error("a session could not be started", "session", acp.SessionTag(rec.id), "err", err.Error())
 		if e.resume {
-			v.asleep++
+			v.sleeps(rec)
 		}
 		v.places.free(rec)
 		v.fail(e, jsonrpc.InternalError(jsonrpc.ReasonInternal, "the session could not be started: try again"))

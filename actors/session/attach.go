@@ -18,6 +18,7 @@ func (x *session) begin() {
 	x.own(open.client)
 	x.declare(open.client, open.params, false)
 	open.held.Release()
+	*open.params = Params{} // it is reachable as long as the session: the frame that it points into must not be
 	if x.s.cfg.Driver == DriverNone {
 		if x.s.cfg.FacadeURL != "" {
 			x.facade = facadeReport{state: facadeReady}

@@ -7,8 +7,29 @@ import (
 	"github.com/acpod/acpod/runtime/kernel"
 )
 
-// maxSuspended bounds the records of suspended sessions; each is a few hundred bytes. The oldest go first.
-const maxSuspended = 50_000
+// Bounds of the records of suspended sessions, in number and in what they hold together. The oldest go first. An ordinary record is
+// a little more than recordBytes, so the number is what counts unless folders or errors of agents are long.
+const (
+	maxSuspended = 50_000
+	RecordsBytes = 64 << 20
+)
+
+// recordBytes is what a record holds beside its texts: itself, its id, 16 ranks, its places in maps.
+const recordBytes = 1 << 10
+
+// size is what a suspended record holds. It does not change while it sleeps.
+func (r *record) size() int64 { return int64(recordBytes + len(r.cwd) + len(r.lastTurn)) }
+
+// sleeps and wakes keep the count of suspended records.
+func (v *supervisor) sleeps(rec *record) {
+	v.asleep++
+	v.asleepBytes += rec.size()
+}
+
+func (v *supervisor) wakes(rec *record) {
+	v.asleep--
+	v.asleepBytes -= rec.size()
+}
 
 // onExited is the end of a session's generation.
 func (v *supervisor) onExited(m kernel.Exited) {
@@ -33,7 +54,8 @@ func (v *supervisor) onExited(m kernel.Exited) {
 	rec.slot.Release()
 	rec.slot = nil
 	if how == endSuspended {
-		v.asleep++
+		rec.first = nil // it keeps the request that opened it
+		v.sleeps(rec)
 		v.limitAsleep()
 	} else {
 		delete(v.records, rec.id)
@@ -66,24 +88,24 @@ func (v *supervisor) forgetOld() {
 	for id, rec := range v.records {
 		if !rec.living() && rec.under == nil && rec.updated.Before(before) {
 			delete(v.records, id)
-			v.asleep--
+			v.wakes(rec)
 		}
 	}
 }
 
 func (v *supervisor) limitAsleep() {
-	if v.asleep <= maxSuspended {
-		return
-	}
-	var oldest *record
-	for _, rec := range v.records {
-		if !rec.living() && rec.under == nil && (oldest == nil || rec.updated.Before(oldest.updated)) {
-			oldest = rec
+	for v.asleep > maxSuspended || v.asleepBytes > RecordsBytes {
+		var oldest *record
+		for _, rec := range v.records {
+			if !rec.living() && rec.under == nil && (oldest == nil || rec.updated.Before(oldest.updated)) {
+				oldest = rec
+			}
 		}
-	}
-	if oldest != nil {
+		if oldest == nil {
+			return
+		}
 		delete(v.records, oldest.id)
-		v.asleep--
+		v.wakes(oldest)
 		v.c.Refuse("suspended_records")
 	}
 }
