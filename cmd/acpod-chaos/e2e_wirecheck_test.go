@@ -239,7 +239,7 @@ func TestWireCheckPassesASoundPod(t *testing.T) {
 		skips        map[string]int // beginning or part of the reason → how many
 	}{
 		{"as it is started without a config", checked("", grantsNone), nil, "demo", map[string]int{keyless: 11, second: 2, none: 4}},
-		{"without agents, with two grants", checked(noAgent, grantsTwo), []string{"--servers", "a,b"}, "none", map[string]int{keyless: 11, agent: 12}},
+		{"without agents, with two grants", checked(noAgent, grantsTwo), []string{"--servers", "a,b"}, "none", map[string]int{keyless: 11, agent: 13}},
 		{"with a key and two grants", keyedConfig(), []string{"--servers", "a,b", "--key-file", keyFile(t, "the.key-1")}, "demo", map[string]int{keyed: 6, none: 4}},
 		{
 			"with other limits", checked("", grantsNone) + "[limits]\nrequest_bytes = \"256KiB\"\nframe_bytes = \"4MiB\"\nresult_bytes = \"2MiB\"\nservers_per_session = 3\n",
@@ -342,6 +342,7 @@ func TestWireCheckRefusesWrongUsage(t *testing.T) {
 		{"--target", target, "--key-file", t.TempDir()}, {"--target", target, "--key-file", empty}, {"--target", target, "--servers", ""}, {"--target", target, "--servers", "a,a"},
 		{"--target", target, "--servers", "bad name"}, {"--target", target, "--patience", "soon"}, {"--target", target, "--patience", "0s"}, {"--target", target, "--timeout", "-1s"},
 		{"--target", target, "--frame-bytes", "1"}, {"--target", target, "--json=perhaps"},
+		{"--target", target, "--log-level", "loud"}, {"--target", target, "--log-format", "xml"},
 	} {
 		code, stdout, stderr := runChaos(t, patience, append([]string{"wire-check"}, arguments...)...)
 		if code != 1 || stdout != "" || strings.Count(stderr, "\n") != 1 || !strings.HasPrefix(stderr, "acpod-chaos: ") {

@@ -28,7 +28,7 @@ func misusef(format string, values ...any) error {
 	return &usageError{err: fmt.Errorf(format, values...), code: exitMisused}
 }
 
-func newWireCheck() *cobra.Command {
+func newWireCheck(logs *logFlags) *cobra.Command {
 	var cfg conform.Config
 	var keyFile string
 	var asJSON bool
@@ -42,7 +42,8 @@ It declares a server named katashiro, as the default config grants it, or those 
 Rows that need what the pod has not (a key, a second granted name, somebody who makes tool calls) are skipped and say so. Tool
 calls are made by the demo agent, or by the token that a pod with agent.driver = "none" gives to its clients, which has to be
 reached on the same machine. To another agent nothing is sent but the greeting "Hello.", and only by the rows that need a turn.
-It opens sessions, one at a time, and closes them; run it against a pod that can spare an agent.
+It opens sessions, one or two at a time, and closes them; the pod has to be able to spare two agents. A slow agent needs a longer
+--patience and --timeout. With --log-level debug each row is logged when it ends.
 
 Exit status: 0 all rows that were asked passed, 2 one failed, 3 the pod asks for a key and none was given, 1 wrong usage.`,
 		Example: "  acpod-chaos wire-check --target ws://127.0.0.1:8080/acp\n" +
@@ -53,9 +54,19 @@ Exit status: 0 all rows that were asked passed, 2 one failed, 3 the pod asks for
 			}
 			return nil
 		},
+		PersistentPreRunE: func(*cobra.Command, []string) error { // the root's, with this command's status
+			if err := logs.check(); err != nil {
+				return misusef("%w", err)
+			}
+			return nil
+		},
 		RunE: func(command *cobra.Command, _ []string) error {
 			if err := wireCheckConfig(&cfg, keyFile); err != nil {
 				return err
+			}
+			log := logs.logger()
+			cfg.Progress = func(one conform.Result) {
+				log.Debug("row", "section", one.Section, "name", one.Name, "status", one.Status, "reason", one.Reason, "ms", one.Millis)
 			}
 			return wireCheck(command, cfg, asJSON)
 		},

@@ -118,9 +118,8 @@ func authRows() []Row {
 // refusedWith wants an upgrade to be refused with that status.
 func refusedWith(status int, how func(*wire.Dial)) func(*attempt) {
 	return func(a *attempt) {
-		p, err := a.dial(how)
+		_, err := a.dial(how)
 		if err == nil {
-			_ = p
 			a.fail("101", "it was let in")
 		}
 		if refused, ok := errors.AsType[*wire.Refused](err); !ok || refused.Status != status {

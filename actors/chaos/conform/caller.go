@@ -47,7 +47,7 @@ func (o *toolOutcome) show() string {
 
 // call calls a capability and does not wait for its end.
 func (s *session) call(name, arguments string) *toolOutcome {
-	return s.use("/call "+name+" "+arguments, "execute_capability", fmt.Sprintf(`{"name":%s,"arguments":%s}`, encode2(name), arguments))
+	return s.use("/call "+name+" "+arguments, "execute_capability", fmt.Sprintf(`{"name":%s,"arguments":%s}`, literal(name), arguments))
 }
 
 // search gives the names of the capabilities that the session's caller finds.

@@ -114,6 +114,13 @@ func complianceRows() []Row {
 			}
 			a.note("%d updates, then end_turn", updates+1)
 		}},
+		{Name: "no token is given to a client of a pod with an agent", Expected: "no _meta[\"acpod.dev/facade\"]", needs: needTurns, check: func(a *attempt) {
+			s := a.greeted().open()
+			if s.facade != (facadeAccess{}) || strings.Contains(string(s.opened.Result), "acpod.dev/facade\"") {
+				a.fail("_meta[\"acpod.dev/facade\"]", "the token is the agent's alone")
+			}
+			a.note("none")
+		}},
 		{Name: "a pod without an agent says so", Expected: "-32603 with data.reason no_agent", needs: needNone, check: func(a *attempt) {
 			p := a.greeted()
 			s := p.open()

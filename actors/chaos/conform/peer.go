@@ -138,15 +138,16 @@ func (p *peer) send(method string, params any) string {
 	p.next++
 	id := fmt.Sprintf(`"w%d"`, p.next)
 	p.expect(id)
-	p.raw(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":%s,"params":%s}`, id, encode2(method), encode(params)))
+	p.raw(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":%s,"params":%s}`, id, literal(method), encode(params)))
 	return id
 }
 
-func encode2(text string) []byte { return jsonrpc.AppendString(nil, text) }
+// literal is text as JSON.
+func literal(text string) []byte { return jsonrpc.AppendString(nil, text) }
 
 // notify sends a notification.
 func (p *peer) notify(method string, params any) {
-	p.raw(fmt.Sprintf(`{"jsonrpc":"2.0","method":%s,"params":%s}`, encode2(method), encode(params)))
+	p.raw(fmt.Sprintf(`{"jsonrpc":"2.0","method":%s,"params":%s}`, literal(method), encode(params)))
 }
 
 // answer waits for the first answer to a request that no other call has taken.
@@ -174,7 +175,7 @@ func (p *peer) refused(m message, code int, about string) *jsonrpc.Error {
 	return m.fault()
 }
 
-// until waits for something and says whether it came: not when the socket ended first, or when patience did.
+// until waits for something and says whether it came before the socket ended, or the row's patience.
 func (p *peer) until(holds func() bool) bool { return p.within(p.a.cfg.Patience, holds) }
 
 func (p *peer) within(patience time.Duration, holds func() bool) bool {

@@ -95,7 +95,7 @@ func run(ctx context.Context, cfg Config, rows []Row) (*Report, error) {
 		case row.beside:
 			<-ready[i]
 		case ctx.Err() != nil:
-			results[i] = row.result(verdict{status: Fail, reason: "it did not get its turn: " + why0(ctx)})
+			results[i] = row.result(verdict{status: Fail, reason: "it did not get its turn: " + overtime(ctx)})
 		default:
 			results[i] = cfg.try(ctx, found, row)
 		}
@@ -107,7 +107,8 @@ func run(ctx context.Context, cfg Config, rows []Row) (*Report, error) {
 	return report, nil
 }
 
-func why0(ctx context.Context) string {
+// overtime is why a run is over before its rows are.
+func overtime(ctx context.Context) string {
 	if errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
 		return "the time of the run was over, see --timeout"
 	}

@@ -32,7 +32,6 @@ type server struct {
 	run func(c toolCall) reply
 	// connect answers mcp/connect otherwise; nil gives a connection id.
 	connect func() reply
-	early   string // tools in the declaration, a JSON array
 
 	connects    []string   // ids with which mcp/connect came
 	connections []string   // connection ids given
@@ -76,42 +75,39 @@ func (s *server) tools() string {
 }
 
 func (s *server) declaration() jsontext.Value {
-	meta := ""
-	if s.early != "" {
-		meta = `,"_meta":{"acpod.dev/tools":` + s.early + `}`
-	}
-	name, id := encode2(s.name), encode2(s.id)
+	name, id := literal(s.name), literal(s.id)
 	switch s.generation {
 	case genA:
-		return fmt.Appendf(nil, `{"type":"acp","name":%s,"id":%s%s}`, name, id, meta)
+		return fmt.Appendf(nil, `{"type":"acp","name":%s,"id":%s}`, name, id)
 	case gen0:
-		return fmt.Appendf(nil, `{"type":"http","name":%s,"url":%s,"headers":[]%s}`, name, encode2("acp:"+s.id), meta)
+		return fmt.Appendf(nil, `{"type":"http","name":%s,"url":%s,"headers":[]}`, name, literal("acp:"+s.id))
 	}
-	return fmt.Appendf(nil, `{"type":"acp","name":%s,"serverId":%s%s}`, name, id, meta)
+	return fmt.Appendf(nil, `{"type":"acp","name":%s,"serverId":%s}`, name, id)
 }
 
 // textResult is a tool's result of one text block.
 func textResult(text string) string {
-	return fmt.Sprintf(`{"content":[{"type":"text","text":%s}]}`, encode2(text))
+	return fmt.Sprintf(`{"content":[{"type":"text","text":%s}]}`, literal(text))
 }
 
 // tunnelParams are the params of all that a pod sends through a tunnel, in all generations.
 type tunnelParams struct {
-	AcpID          string         `json:"acpId"`
-	AcpIDSnake     string         `json:"acp_id"`
-	ServerID       string         `json:"serverId"`
-	ConnectionID   string         `json:"connectionId"`
-	ConnectionIDs  string         `json:"connection_id"`
-	RequestID      jsontext.Value `json:"requestId"`
-	Method         string         `json:"method"`
-	Params         jsontext.Value `json:"params"`
-	withConnection string
+	AcpID         string         `json:"acpId"`
+	AcpIDSnake    string         `json:"acp_id"`
+	ServerID      string         `json:"serverId"`
+	ConnectionID  string         `json:"connectionId"`
+	ConnectionIDs string         `json:"connection_id"`
+	RequestID     jsontext.Value `json:"requestId"`
+	Method        string         `json:"method"`
+	Params        jsontext.Value `json:"params"`
 }
+
+// connection is the connection that a message names, in either spelling.
+func (p tunnelParams) connection() string { return p.ConnectionID + p.ConnectionIDs }
 
 // serve answers a request or notes a notification of the pod.
 func (p *peer) serve(m message) {
 	params, _ := decode[tunnelParams](m.Params)
-	params.withConnection = params.ConnectionID + params.ConnectionIDs
 	var r reply
 	switch m.Method {
 	case "mcp/connect", "_mcp/connect":
@@ -180,7 +176,7 @@ func (p *peer) connect(method string, params tunnelParams) reply {
 // to finds the server that a message is for.
 func (p *peer) to(params tunnelParams) *server {
 	for _, s := range p.servers {
-		if s.generation == genC && params.ServerID == s.id || slices.Contains(s.connections, params.withConnection) {
+		if s.generation == genC && params.ServerID == s.id || slices.Contains(s.connections, params.connection()) {
 			return s
 		}
 	}
@@ -190,23 +186,23 @@ func (p *peer) to(params tunnelParams) *server {
 func (p *peer) disconnect(m message, params tunnelParams) reply {
 	s := p.to(params)
 	if s == nil {
-		p.fault("%s of a connection that was never given: %s", m.Method, jsonrpc.Show(params.withConnection))
+		p.fault("%s of a connection that was never given: %s", m.Method, jsonrpc.Show(params.connection()))
 		return reply{err: unknownServer}
 	}
 	if (s.generation == gen0) != (m.Method == "_mcp/disconnect" && m.Kind == jsonrpc.Notification) {
 		s.odd = append(s.odd, m.Method+" in the manner of another generation")
 	}
-	s.ended = append(s.ended, params.withConnection)
+	s.ended = append(s.ended, params.connection())
 	return reply{result: `{}`}
 }
 
 func (p *peer) message(m message, params tunnelParams) reply {
 	s := p.to(params)
 	if s == nil {
-		p.fault("%s to a connection that was never given: %s", m.Method, jsonrpc.Show(params.withConnection))
+		p.fault("%s to a connection that was never given: %s", m.Method, jsonrpc.Show(params.connection()))
 		return reply{err: unknownServer}
 	}
-	if slices.Contains(s.ended, params.withConnection) && s.generation != genC {
+	if slices.Contains(s.ended, params.connection()) && s.generation != genC {
 		p.fault("%s to a connection that was disconnected", m.Method)
 	}
 	if (m.Method == "_mcp/message") != (s.generation == gen0) {
@@ -236,7 +232,7 @@ func (s *server) inner(m message, params tunnelParams) reply {
 		}](params.Params)
 		s.versions = append(s.versions, asked.Version)
 		return reply{result: fmt.Sprintf(`{"protocolVersion":%s,"capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":%s,"version":"1"}}`,
-			encode2(asked.Version), encode2(s.name))}
+			literal(asked.Version), literal(s.name))}
 	case "notifications/initialized":
 		s.initialized++
 		return reply{}

@@ -2,7 +2,6 @@ package conform
 
 import (
 	"crypto/rand"
-	"encoding/json/jsontext"
 	"fmt"
 	"slices"
 	"strings"
@@ -254,14 +253,14 @@ func withdrawn(a *attempt) {
 	p := a.greeted()
 	one := newServer(a.name(), genA)
 	s := p.openReady(one)
-	m := p.call("session/resume", object{"sessionId": s.id, "cwd": "/"}) // no array: nothing is withdrawn
+	p.call("session/resume", object{"sessionId": s.id, "cwd": "/"}) // no array: nothing is withdrawn
 	p.rest(quiet)
 	if len(one.ended) > 0 {
 		a.fail("mcp/disconnect", "a resume without an array of servers withdrew one")
 	}
-	m = p.call("session/resume", object{"sessionId": s.id, "cwd": "/", "mcpServers": jsontext.Value(`[]`)})
-	s.opened = m
+	s.opened = p.call("session/resume", object{"sessionId": s.id, "cwd": "/", "mcpServers": []any{}})
 	p.await("mcp/disconnect", func() bool { return len(one.ended) > 0 })
+	s.expectState(one.name, "withdrawn")
 	p.rest(quiet)
 	one.disconnectedOnce(a)
 	a.note("disconnected once")
