@@ -17,8 +17,9 @@ import (
 const (
 	headerTimeout = 10 * time.Second
 	idleTimeout   = 2 * time.Minute
-	// headerBytes bounds a request's head; parsed, one of many short lines takes some 25 times as much.
+	// headerBytes and headerLines bound a request's head: each line takes a place in a map, however short it is.
 	headerBytes = 16 << 10
+	headerLines = 100
 	// lastWords is how long clients have at a stop to read the answers of what was open.
 	lastWords = 2 * time.Second
 )
@@ -92,6 +93,8 @@ func (f *front) listen(ctx context.Context, socket *door.Socket, connections int
 		BaseContext:    func(net.Listener) context.Context { return ctx },
 		ConnContext:    carried,
 		ConnState:      f.visits.changed,
+
+		MaxHeaderValueCount: headerLines,
 	}
 	err := view.Serve(ctx, srv, lastWords)
 	f.open.Lock() // all requests have ended, and none begins any more
