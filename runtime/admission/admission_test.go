@@ -189,7 +189,7 @@ func TestAGroupGivesBackWhatItsGenerationLeft(t *testing.T) {
 func TestRefusedClaimsLeaveNoTrace(t *testing.T) {
 	seed := rand.Uint64()
 	r := rand.New(rand.NewPCG(seed, 1))
-	for range 200 {
+	for range 40 {
 		d := New()
 		limits := []*Limit{d.Limit("a", r.IntN(6), 0), d.Limit("b", 1+r.IntN(4), 0), d.Limit("c", 1+r.IntN(3), 0)}
 		group := d.Group()
@@ -212,7 +212,7 @@ func TestRefusedClaimsLeaveNoTrace(t *testing.T) {
 			}
 			return nil, nil
 		}
-		for range 300 {
+		for range 120 {
 			switch claims := random(); r.IntN(5) {
 			case 0, 1:
 				fits := true
@@ -275,44 +275,58 @@ func TestRefusedClaimsLeaveNoTrace(t *testing.T) {
 	}
 }
 
-// TestAStormNeverPassesALimit has many goroutines enter and leave; each counts for itself who is in.
+// TestAStormNeverPassesALimit has many goroutines enter and leave, each with a few slots at a time; who is in is counted by them as well.
 func TestAStormNeverPassesALimit(t *testing.T) {
-	const all, each, goroutines, rounds = 7, 3, 16, 400
+	const all, each, goroutines, rounds, hold = 7, 3, 16, 400, 5
 	h := open(all, each)
 	leaving := h.Limit("closing", 2, 0)
 	var in, admitted, refused atomic.Int64
 	by := map[string]*atomic.Int64{"a": {}, "b": {}, "c": {}}
 	var wait sync.WaitGroup
+	type holding struct {
+		*Slot
+		who string
+	}
 	for n := range goroutines {
 		wait.Go(func() {
 			r := rand.New(rand.NewPCG(uint64(n), 2))
+			var held []holding
+			release := func(one holding) {
+				by[one.who].Add(-1)
+				in.Add(-1)
+				if r.IntN(2) == 0 {
+					wait.Go(one.Release) // twice at once
+				}
+				one.Release()
+			}
 			for range rounds {
 				who := []string{"a", "b", "c"}[r.IntN(3)]
 				s, err := h.Admit(h.all.Claim(), h.each.Of(who))
 				if err != nil {
 					refused.Add(1)
-					continue
+				} else {
+					admitted.Add(1)
+					if now := in.Add(1); now > all {
+						t.Errorf("%d are in", now)
+					}
+					if now := by[who].Add(1); now > each {
+						t.Errorf("%d of %s are in", now, who)
+					}
+					if r.IntN(4) == 0 { // in favour of another of the same address, whom nobody else has come before
+						if heir, ok := s.Yield([]Claim{leaving.Claim()}, h.all.Claim(), h.each.Of(who)); ok {
+							s.Release()
+							s = heir
+						}
+					}
+					held = append(held, holding{s, who})
 				}
-				admitted.Add(1)
-				if now := in.Add(1); now > all {
-					t.Errorf("%d are in", now)
+				if len(held) == hold || err != nil && len(held) > 0 && r.IntN(2) == 0 {
+					release(held[0])
+					held = held[1:]
 				}
-				if now := by[who].Add(1); now > each {
-					t.Errorf("%d of %s are in", now, who)
-				}
-				heir, yielded := (*Slot)(nil), false
-				if r.IntN(4) == 0 {
-					heir, yielded = s.Yield([]Claim{leaving.Claim()}, h.all.Claim(), h.each.Of(who))
-				}
-				by[who].Add(-1)
-				in.Add(-1)
-				if yielded {
-					heir.Release()
-				}
-				if r.IntN(2) == 0 {
-					wait.Go(s.Release) // twice at once
-				}
-				s.Release()
+			}
+			for _, one := range held {
+				release(one)
 			}
 		})
 	}
