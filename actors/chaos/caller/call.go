@@ -46,7 +46,7 @@ func (c *Callers) call(number int, due time.Time) {
 	answer := c.make(p)
 	c.o.Calls.End(number, answer)
 	c.o.Tally.Add(string(answer.End), time.Since(due))
-	if p.fault == "abort" && p.key != "" {
+	if answer.End == ledger.Aborted && p.key != "" && !p.tool.ReadOnly { // what only reads may be done again
 		c.again(p)
 	}
 }

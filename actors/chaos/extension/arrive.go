@@ -35,10 +35,10 @@ func (e *Extension) arrive(ctx context.Context, r *rand.Rand) error {
 // connect opens a socket and initializes it.
 func (e *Extension) connect(ctx context.Context, r *rand.Rand) (*peer.Peer, error) {
 	dial := wire.Dial{URL: e.w.ACP, Key: e.w.Key, ByProtocol: r.IntN(2) == 0, Timeout: Patience}
-	if e.w.Faults.On("slowread") && r.IntN(4) == 0 {
+	if !e.isCalm() && e.w.Faults.On("slowread") && r.IntN(4) == 0 {
 		dial.ReceiveBuffer = 4 << 10
 	}
-	if r.IntN(4) == 0 && (e.w.Faults.On("halfopen") || e.w.Faults.On("drop") || e.w.Faults.On("slowwrite")) {
+	if !e.isCalm() && r.IntN(4) == 0 && (e.w.Faults.On("halfopen") || e.w.Faults.On("drop") || e.w.Faults.On("slowwrite")) {
 		dial.Net = e.network(r)
 	}
 	socket, err := wire.Open(ctx, dial)
@@ -56,7 +56,7 @@ func (e *Extension) connect(ctx context.Context, r *rand.Rand) (*peer.Peer, erro
 		Serve: e.serve, Odd: e.noteOdd,
 	})
 	name := `"extension"`
-	if r.IntN(4) == 0 && e.w.Faults.On("hostiletext") {
+	if !e.isCalm() && r.IntN(4) == 0 && e.w.Faults.On("hostiletext") {
 		name = string(jsonrpc.AppendString(nil, hostileText(r)))
 		e.w.Faults.Injected("hostiletext", "client")
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/acpod/acpod/actors/chaos/invariant"
+	"github.com/acpod/acpod/actors/chaos/proxy"
 	"github.com/acpod/acpod/actors/chaos/wire"
 	"github.com/acpod/acpod/protocol/acp"
 	"github.com/acpod/acpod/protocol/jsonrpc"
@@ -16,7 +17,12 @@ func (e *Extension) Leave(ctx context.Context) {
 	e.mu.Lock()
 	e.calm = true
 	e.mu.Unlock()
-	for attempt := 0; ctx.Err() == nil; attempt++ {
+	if e.peer != nil {
+		if _, slow := e.peer.Socket().NetConn().(*proxy.Link); slow {
+			e.drop()
+		}
+	}
+	for ctx.Err() == nil {
 		if e.depart(ctx) {
 			return
 		}

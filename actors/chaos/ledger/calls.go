@@ -3,6 +3,7 @@ package ledger
 import (
 	"fmt"
 	"hash/crc32"
+	"strings"
 	"sync"
 
 	"github.com/acpod/acpod/actors/chaos/invariant"
@@ -69,6 +70,7 @@ type entry struct {
 	unsent     bool // the answer says that it was never executed
 	executions int
 	refusal    string
+	story      []string // what came, in order
 }
 
 // Calls is the ledger of tool calls.
@@ -100,6 +102,7 @@ func (l *Calls) Execute(number, session int, arguments []byte) Signature {
 	e, known := l.entries[number]
 	if known {
 		e.executions++
+		e.story = append(e.story, fmt.Sprintf("executed by session %d", session))
 		l.executed++
 		signature.Execution = e.executions
 	}
@@ -117,15 +120,15 @@ func (l *Calls) Execute(number, session int, arguments []byte) Signature {
 		l.book.Break(invariant.OutcomeTrue, []string{e.place}, "the arguments of call %d came with the sum %08x, they were sent with %08x", number, signature.Sum, e.sum)
 	}
 	l.mu.Lock()
-	executions, denied, refusal := e.executions, e.unsent, e.refusal
+	executions, denied, refusal, story := e.executions, e.unsent, e.refusal, e.told()
 	l.mu.Unlock()
 	if executions > 1 {
-		l.book.Break(invariant.ExecutedOnce, []string{e.place}, "call %d of session %d was executed %d times", number, session, executions)
+		l.book.Break(invariant.ExecutedOnce, []string{e.place}, "call %d of session %d was executed %d times: %s", number, session, executions, story)
 	} else {
 		l.book.Exercise(invariant.ExecutedOnce)
 	}
 	if denied {
-		l.book.Break(invariant.OutcomeTrue, []string{e.place}, "call %d was executed after its caller had been told %q, which says that it was not sent", number, refusal)
+		l.book.Break(invariant.OutcomeTrue, []string{e.place}, "call %d was executed after its caller had been told %q, which says that it was not sent: %s", number, refusal, story)
 	}
 	return signature
 }
@@ -141,6 +144,10 @@ func (l *Calls) End(number int, a Answer) {
 	}
 	again := e.answered
 	e.answered = true
+	if a.Again {
+		e.story = append(e.story, "repeated under its key")
+	}
+	e.story = append(e.story, string(a.End))
 	e.unsent = e.unsent || !a.Again && (unsent[a.Refusal] || unsentUnlessReadOnly[a.Refusal] && !e.readOnly)
 	if e.unsent {
 		e.refusal = a.Refusal
@@ -164,6 +171,15 @@ func (l *Calls) End(number int, a Answer) {
 	if a.End == Result || a.End == ToolError {
 		l.book.Check(invariant.OutcomeTrue, words, e.misfit(number, executions, a))
 	}
+}
+
+// told is what happened so far.
+func (e *entry) told() string {
+	kind := "changes something"
+	if e.readOnly {
+		kind = "only reads"
+	}
+	return kind + "; " + strings.Join(e.story, ", ")
 }
 
 // misfit says what is wrong about a result's signature.

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -47,11 +48,11 @@ func Nonce(arguments []byte) (int, bool) {
 	return int(n), ok
 }
 
-// signed is a result that says whose it is; it also has a secret in it, which must not be found in a log.
+// signed is a result that says whose it is, in its _meta and in its text; it also has a secret in it, which must not be found in a log.
 func signed(sig ledger.Signature, d Deed) []byte {
 	var b []byte
 	b = append(b, `{"content":[{"type":"text","text":`...)
-	b = jsonrpc.AppendString(b, "done "+d.Title+strings.Repeat("r", d.Pad)+" "+ResultCanary)
+	b = jsonrpc.AppendString(b, fmt.Sprintf("done #%d/%d/%d/%d %s", sig.Number, sig.Session, sig.Sum, sig.Execution, d.Title+strings.Repeat("r", d.Pad)+" "+ResultCanary))
 	b = append(b, `}],"isError":`...)
 	b = strconv.AppendBool(b, d.IsError)
 	b = append(b, `,"_meta":{"chaos":{"call":`...)
