@@ -148,11 +148,11 @@ func (l *Calls) End(number int, a Answer) {
 		e.story = append(e.story, "repeated under its key")
 	}
 	e.story = append(e.story, string(a.End))
-	e.unsent = e.unsent || !a.Again && (unsent[a.Refusal] || unsentUnlessReadOnly[a.Refusal] && !e.readOnly)
+	e.unsent = unsent[a.Refusal] || unsentUnlessReadOnly[a.Refusal] && !e.readOnly
 	if e.unsent {
 		e.refusal = a.Refusal
 	}
-	executions, denied, place := e.executions, e.unsent, e.place
+	executions, denied, place, story := e.executions, e.unsent, e.place, e.told()
 	l.mu.Unlock()
 	words := []string{place}
 	switch {
@@ -166,7 +166,7 @@ func (l *Calls) End(number int, a Answer) {
 		l.book.Exercise(invariant.AnsweredOnce)
 	}
 	if denied && executions > 0 {
-		l.book.Break(invariant.OutcomeTrue, words, "call %d was executed, and its caller was told %q, which says that it was not sent", number, a.Refusal)
+		l.book.Break(invariant.OutcomeTrue, words, "call %d was executed, and its caller was told %q, which says that it was not sent: %s", number, a.Refusal, story)
 	}
 	if a.End == Result || a.End == ToolError {
 		l.book.Check(invariant.OutcomeTrue, words, e.misfit(number, executions, a))
