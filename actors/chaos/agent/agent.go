@@ -48,7 +48,7 @@ func Run(ctx context.Context, o Options) error {
 		if err != nil {
 			return err
 		}
-		a.faults.hearing()
+		a.faults.hearing(ctx)
 		a.message(line)
 	}
 }

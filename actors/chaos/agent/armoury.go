@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"context"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -9,7 +10,6 @@ import (
 // armoury holds the strikes that are still to come.
 type armoury struct {
 	records string
-	deaf    chan struct{} // closed never; hearing blocks on it once the agent is deaf
 	mu      sync.Mutex
 	rng     *rand.Rand
 	planned []Strike
@@ -17,7 +17,7 @@ type armoury struct {
 }
 
 func newArmoury(o Options) *armoury {
-	m := &armoury{records: o.Records, deaf: make(chan struct{}), rng: rand.New(rand.NewPCG(o.Plan.Seed, o.Ordinal))}
+	m := &armoury{records: o.Records, rng: rand.New(rand.NewPCG(o.Plan.Seed, o.Ordinal))}
 	for _, s := range o.Plan.Strikes {
 		if m.rng.Float64() < s.Rate {
 			m.planned = append(m.planned, s.Strike)
@@ -30,13 +30,13 @@ func (m *armoury) uint64() uint64 { m.mu.Lock(); defer m.mu.Unlock(); return m.r
 
 func (m *armoury) intN(n int) int { m.mu.Lock(); defer m.mu.Unlock(); return m.rng.IntN(n) }
 
-// hearing blocks for ever once the agent has gone deaf.
-func (m *armoury) hearing() {
+// hearing does not return once the agent has gone deaf.
+func (m *armoury) hearing(ctx context.Context) {
 	m.mu.Lock()
 	stuck := m.stuck
 	m.mu.Unlock()
 	if stuck {
-		<-m.deaf
+		forever(ctx)
 	}
 }
 

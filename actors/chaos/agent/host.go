@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"context"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -62,5 +63,6 @@ func Linger(records string) error {
 			return err
 		}
 	}
-	select {}
+	forever(context.Background())
+	return nil
 }

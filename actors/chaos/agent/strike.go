@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"context"
 	"strings"
 	"syscall"
 	"time"
@@ -61,7 +62,20 @@ func (a *agent) hang(variant string) {
 	if variant == "closed" {
 		a.opts.Host.CloseStdout()
 	}
-	<-a.ctx.Done()
+	forever(a.ctx)
+}
+
+// forever waits with a timer: a program whose goroutines all wait for nothing is ended by Go's runtime.
+func forever(ctx context.Context) {
+	for {
+		timer := time.NewTimer(time.Hour)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		case <-timer.C:
+		}
+	}
 }
 
 // reply answers a request of the client, unless a fault of this stage has it that way, or not at all, or twice.

@@ -44,11 +44,10 @@ func (s *Session) withdrawn(p *peer.Peer, params []byte) {
 
 // update reads one session/update. Only of its own session may a socket hear, and only text of its turns.
 func (s *Session) update(p *peer.Peer, params []byte) {
-	var said struct {
-		Session string `json:"sessionId"`
-	}
+	o, err := jsonrpc.ParseObject(params)
+	session, bad := o.Text("sessionId")
 	id := s.ID() // the answer that tells it may still be on its way to who opens the session
-	if json.Unmarshal(params, &said) != nil || said.Session != id && id != "" {
+	if err != nil || bad != nil || session != id && id != "" {
 		s.w.Book.Break(invariant.OwnClient, []string{p.Name(), placeOf(id)}, "%s: an update of another session came to the client of %s", p.Name(), placeOf(id))
 		return
 	}
@@ -71,7 +70,7 @@ func (s *Session) update(p *peer.Peer, params []byte) {
 		s.text(p, u.Kind, u.Content.Text)
 	case len(u.Commands) == 1 && strings.HasPrefix(u.Commands[0].Name, "early-"):
 		s.mu.Lock()
-		s.early++
+		s.early = append(s.early, u.Commands[0].Name)
 		s.mu.Unlock()
 	}
 }

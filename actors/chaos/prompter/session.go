@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json/v2"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -47,7 +48,7 @@ type Session struct {
 	told  []string                   // ends that _acpod/turn_ended told, in the words of Outcome
 	news  chan struct{}              // 1: something was told
 	hold  bool
-	early int // updates of agent.Early that came
+	early []string // names of the updates of agent.Early that came
 }
 
 // heard is what has come of a turn.
@@ -237,11 +238,11 @@ func (s *Session) Count(key string) int {
 	return s.turns[key].book.Count
 }
 
-// Early is how many of the updates came that the agent wrote before its session was known, see agent.Early.
-func (s *Session) Early() int {
+// Early are the updates that came of those that the agent wrote before its session was known, see agent.Early.
+func (s *Session) Early() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.early
+	return slices.Clone(s.early)
 }
 
 // Told waits for the end of a turn that no answer tells.
