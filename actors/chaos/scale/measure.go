@@ -119,7 +119,7 @@ func (o *Options) load(ctx context.Context, s subject, all fleet, baseline Figur
 		during(ctx)
 	}()
 	l.Calls = o.calls()
-	p := pace(ctx, l.Calls, o.Rate, o.Callers, func(ctx context.Context, i int) error { return all[i%len(all)].call(ctx, i) })
+	p := pace(ctx, l.Calls, o.Rate, o.Callers, kernelSleep, func(ctx context.Context, i int) error { return all[i%len(all)].call(ctx, i) })
 	l.CPU, l.HarnessCPU = micros(processorOf(s.pid())-used, l.Calls), micros(ownProcessor()-ours, l.Calls)
 	l.RSSMean, l.RSSPeak = rss.end()
 	<-aside

@@ -58,7 +58,7 @@ func (p *paced) count(kind string, n int, example string) {
 
 // pace makes n calls, rate of them each second, from so many callers. A caller that is still at one call takes the next when it is
 // done, and that one is late: its latency counts from when it was due. Latencies are those of calls that were answered.
-func pace(ctx context.Context, n, rate, callers int, call func(ctx context.Context, i int) error) *paced {
+func pace(ctx context.Context, n, rate, callers int, sleep func(time.Duration), call func(ctx context.Context, i int) error) *paced {
 	due := make(chan int, n)
 	begin := time.Now().Add(10 * time.Millisecond)
 	at := func(i int) time.Time { return begin.Add(time.Duration(int64(i) * 1e9 / int64(rate))) }
@@ -72,7 +72,7 @@ func pace(ctx context.Context, n, rate, callers int, call func(ctx context.Conte
 			}
 		})
 	}
-	tick(ctx, n, at, due)
+	tick(ctx, n, at, due, sleep)
 	close(due)
 	working.Wait()
 	whole := &paced{elapsed: time.Since(begin)}
@@ -82,24 +82,25 @@ func pace(ctx context.Context, n, rate, callers int, call func(ctx context.Conte
 	return whole
 }
 
-// tick sends each number when it is due. It sleeps in the kernel, on a thread of its own: the runtime's timers may be a
-// millisecond late when nothing else happens.
-func tick(ctx context.Context, n int, at func(int) time.Time, due chan<- int) {
+// tick sends each number when it is due, from a thread of its own.
+func tick(ctx context.Context, n int, at func(int) time.Time, due chan<- int, sleep func(time.Duration)) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	for i := range n {
-		for wait := time.Until(at(i)); wait > 0; wait = time.Until(at(i)) {
-			if ctx.Err() != nil {
-				return
-			}
-			rest := syscall.NsecToTimespec(int64(min(wait, 100*time.Millisecond)))
-			_ = syscall.Nanosleep(&rest, nil)
+		for wait := time.Until(at(i)); wait > 0 && ctx.Err() == nil; wait = time.Until(at(i)) {
+			sleep(min(wait, 100*time.Millisecond))
 		}
 		if ctx.Err() != nil {
 			return
 		}
 		due <- i
 	}
+}
+
+// kernelSleep sleeps in the kernel: the runtime's timers may be a millisecond late when nothing else happens.
+func kernelSleep(d time.Duration) {
+	rest := syscall.NsecToTimespec(int64(d))
+	_ = syscall.Nanosleep(&rest, nil) // cut short by a signal it is called again
 }
 
 func one(ctx context.Context, part *paced, due time.Time, i int, call func(ctx context.Context, i int) error) {

@@ -3,6 +3,7 @@ package scale
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"os"
 	"strconv"
 	"strings"
@@ -111,3 +112,6 @@ func (r *resident) end() (mean, peak int64) {
 	<-r.done
 	return r.sum / r.n, r.max
 }
+
+// newHTTP is a client for the figures of a server, with connections of its own.
+func newHTTP() *http.Client { return &http.Client{Transport: &http.Transport{}} }

@@ -39,7 +39,7 @@ func startEcho(o *Options, message int) (*theEcho, error) {
 	if err := command.Start(); err != nil {
 		return nil, fmt.Errorf("start the echo server: %w", err)
 	}
-	e := &theEcho{command: command, stdin: stdin, filler: filler(message), http: &http.Client{Transport: &http.Transport{}}}
+	e := &theEcho{command: command, stdin: stdin, filler: filler(message), http: newHTTP()}
 	line, err := bufio.NewReader(stdout).ReadBytes('\n')
 	if err == nil {
 		err = json.Unmarshal(line, &e.at)

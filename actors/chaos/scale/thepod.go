@@ -56,7 +56,7 @@ func startPod(ctx context.Context, o *Options) (*thePod, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &thePod{Pod: p, callers: newCallers(o.Callers), filler: filler(o.Payload), http: &http.Client{Transport: &http.Transport{}}, profiles: o.Profiles}, nil
+	return &thePod{Pod: p, callers: newCallers(o.Callers), filler: filler(o.Payload), http: newHTTP(), profiles: o.Profiles}, nil
 }
 
 func filler(n int) string { return strings.Repeat("0123456789abcdef", n/16+1)[:n] }
