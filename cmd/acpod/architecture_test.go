@@ -55,6 +55,7 @@ var arrows = map[string][]string{
 	"actors/chaos/invariant": {},
 	"actors/chaos/fault":     {"actors/chaos/invariant"},
 	"actors/chaos/proxy":     {},
+	"actors/chaos/machine":   {},
 	"actors/chaos/ledger":    {"actors/chaos/invariant"},
 	"actors/chaos/peer":      protocolOnly("actors/chaos/wire", "actors/chaos/invariant", "actors/chaos/ledger"),
 	"actors/chaos/server":    protocolOnly("actors/chaos/invariant", "actors/chaos/ledger", "actors/chaos/peer"),
@@ -63,7 +64,7 @@ var arrows = map[string][]string{
 	"actors/chaos/prompter":  protocolOnly("actors/chaos/wire", "actors/chaos/agent", "actors/chaos/invariant", "actors/chaos/ledger", "actors/chaos/fault", "actors/chaos/peer", "actors/chaos/server"),
 	"actors/chaos/watch":     {"actors/chaos/pod", "actors/chaos/invariant"},
 	"actors/chaos": protocolOnly("actors/chaos/wire", "actors/chaos/pod", "actors/chaos/agent", "actors/chaos/proxy", "actors/chaos/invariant",
-		"actors/chaos/ledger", "actors/chaos/fault", "actors/chaos/peer", "actors/chaos/server", "actors/chaos/extension", "actors/chaos/caller", "actors/chaos/prompter", "actors/chaos/watch"),
+		"actors/chaos/ledger", "actors/chaos/fault", "actors/chaos/peer", "actors/chaos/server", "actors/chaos/extension", "actors/chaos/caller", "actors/chaos/prompter", "actors/chaos/machine", "actors/chaos/watch"),
 
 	"runtime/admission": {"runtime/kernel"},
 
