@@ -1,0 +1,141 @@
+package watch
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/acpod/acpod/actors/chaos/invariant"
+	"github.com/acpod/acpod/actors/chaos/pod"
+)
+
+// shown is a pod that shows what a test says.
+type shown struct {
+	mu            sync.Mutex
+	tree, metrics string
+}
+
+func (s *shown) set(tree, metrics string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tree, s.metrics = tree, metrics
+}
+
+func (s *shown) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch r.URL.Path {
+	case "/debug/tree":
+		fmt.Fprint(w, s.tree)
+	case "/metrics":
+		fmt.Fprint(w, s.metrics)
+	default:
+		http.NotFound(w, r)
+	}
+}
+
+const restingTree = `{"path":"pod","kind":"pod","account":{"used":0,"limit":100},"owes":[],"children":[
+ {"path":"pod/gateway","account":{"used":0,"limit":100},"children":[]},{"path":"pod/sessions","account":{"used":0,"limit":100},"children":[]}],
+ "pod":{"bytes_used":0,"bytes_limit":100,"worst_case_bytes":1000,"tokens_live":0,"calls_in_flight":0,"agents":0,"connections":0,"sessions":0}}`
+
+const restingMetrics = `# HELP x
+process_resident_memory_bytes 500
+go_goroutines 10
+process_open_fds 5
+acpod_tokens_minted_total 3
+acpod_tokens_revoked_total{why="closed"} 2
+acpod_tokens_revoked_total{why="crash"} 1
+acpod_pod_tokens_live 0
+acpod_mcp_connections_opened_total 4
+acpod_mcp_connections_closed_total{how="disconnected"} 3
+acpod_mcp_connections_closed_total{how="socket_gone"} 1
+acpod_exits_total{kind="agent",outcome="crashed"} 3
+`
+
+func watched(t *testing.T) (*State, *shown) {
+	t.Helper()
+	s := &shown{tree: restingTree, metrics: restingMetrics}
+	server := httptest.NewServer(s)
+	t.Cleanup(server.Close)
+	p := pod.Attach("ws://127.0.0.1:1/acp", server.URL, "")
+	t.Cleanup(func() { _, _ = p.Stop(t.Context()) })
+	book := invariant.NewBook(nil)
+	return &State{Pod: p, Book: book, Secrets: NewSecrets(book), Name: "x", Factor: 1}, s
+}
+
+func TestAPodThatShowsABrokenPromiseIsNamed(t *testing.T) {
+	replace := func(text, old, new string) string {
+		t.Helper()
+		out := ""
+		for i := 0; i+len(old) <= len(text); i++ {
+			if text[i:i+len(old)] == old {
+				return text[:i] + new + text[i+len(old):]
+			}
+		}
+		t.Fatalf("%q is not in the text", old)
+		return out
+	}
+	for _, test := range []struct {
+		name          string
+		tree, metrics string // what is shown after the baseline
+		breaks        invariant.Name
+	}{
+		{"all is as it should be", restingTree, restingMetrics, ""},
+		{"an account is over its limit", replace(restingTree, `"used":0,"limit":100},"owes"`, `"used":101,"limit":100},"owes"`), restingMetrics, invariant.Accounts},
+		{"an account is below zero", replace(restingTree, `"used":0`, `"used":-1`), restingMetrics, invariant.Accounts},
+		{"an account is not empty at rest", replace(restingTree, `"used":0`, `"used":1`), restingMetrics, invariant.Accounts},
+		{"something is owed at rest", replace(restingTree, `"owes":[]`, `"owes":[{"name":"token","for_ms":5}]`), restingMetrics, invariant.Accounts},
+		{"a connection is left at rest", replace(restingTree, `"children":[]}`, `"children":[{"path":"pod/gateway/conn-1"}]}`), restingMetrics, invariant.Accounts},
+		{"a mailbox holds more than its account", replace(restingTree, `"path":"pod/gateway"`, `"path":"pod/gateway","queue":{"n":1,"bytes":50,"oldest_ms":1}`), restingMetrics, invariant.Accounts},
+		{"memory is over the worst case", restingTree, replace(restingMetrics, "memory_bytes 500", "memory_bytes 1001"), invariant.Memory},
+		{"goroutines are left", restingTree, replace(restingMetrics, "goroutines 10", "goroutines 20"), invariant.BackToBaseline},
+		{"files are left", restingTree, replace(restingMetrics, "fds 5", "fds 50"), invariant.BackToBaseline},
+		{"a token is lost", restingTree, replace(restingMetrics, "minted_total 3", "minted_total 4"), invariant.TokensBalance},
+		{"a token is revoked twice", restingTree, replace(restingMetrics, `{why="crash"} 1`, `{why="crash"} 2`), invariant.TokensBalance},
+		{"a connection is lost", restingTree, replace(restingMetrics, "opened_total 4", "opened_total 5"), invariant.DisconnectedOnce},
+		{"an actor crashed", restingTree, restingMetrics + `acpod_exits_total{kind="tunnel",outcome="crashed"} 1` + "\n", invariant.Alive},
+		{"an agent was abandoned", restingTree, restingMetrics + `acpod_exits_total{kind="agent",outcome="abandoned"} 1` + "\n", invariant.Alive},
+		{"the tree shows a session id", replace(restingTree, `"kind":"pod"`, `"kind":"`+session+`"`), restingMetrics, invariant.NoSecret},
+		{"nothing can be read", "", "", invariant.Alive},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s, shows := watched(t)
+			if err := s.Baseline(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			shows.set(test.tree, test.metrics)
+			for range persistent {
+				_, _ = s.Look(t.Context())
+			}
+			s.Rest(t.Context(), time.Millisecond, Slack{Goroutines: 2, FDs: 2})
+			broken := s.Book.Broken()
+			named := test.breaks == "" && len(broken) == 0
+			for _, name := range broken {
+				named = named || name == test.breaks
+			}
+			if !named {
+				t.Errorf("broken are %v, want %q: %+v", broken, test.breaks, s.Book.Verdicts())
+			}
+		})
+	}
+}
+
+func TestADifferenceOfOneScrapeIsNoBreach(t *testing.T) {
+	s, shows := watched(t)
+	for i := range 2 * persistent {
+		metrics := restingMetrics
+		if i%2 == 0 { // a token is minted between the reading of two figures
+			metrics = "acpod_tokens_minted_total 9\nacpod_tokens_revoked_total 3\nacpod_pod_tokens_live 5\n"
+		}
+		shows.set(restingTree, metrics)
+		if _, err := s.Look(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if broken := s.Book.Broken(); len(broken) != 0 {
+		t.Errorf("broken are %v: %+v", broken, s.Book.Verdicts())
+	}
+}
