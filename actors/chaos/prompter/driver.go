@@ -116,7 +116,7 @@ func New(cfg Config) (*Driver, error) {
 		switch {
 		case isAgents:
 			for _, stage := range known.Stages {
-				if s := (agent.Strike{Fault: c.Name, Stage: stage}); !s.InTurn() && s.Fault != agent.Never { // never:new is new_timeout, twice
+				if s := (agent.Strike{Fault: c.Name, Stage: stage}); !s.InTurn() && !waits(s) {
 					plan.Strikes = append(plan.Strikes, agent.Planned{Strike: s, Rate: rate / 2})
 					d.starts = true
 				}
@@ -127,6 +127,12 @@ func New(cfg Config) (*Driver, error) {
 		d.chances = append(d.chances, Chance{c.Name, rate})
 	}
 	return d, plan.Write(filepath.Join(cfg.Folder, planFile))
+}
+
+// waits tells which strikes end by start_timeout or new_timeout and nothing sooner: they would take more of a run than they are worth,
+// and have tests of their own.
+func waits(s agent.Strike) bool {
+	return s.Fault == agent.Never || s.Fault == agent.Hang && s.Stage != agent.AtEOF
 }
 
 // Run opens the sessions and prompts until ctx ends; then it closes them all, and what they left is looked for. The pod must live until
@@ -268,8 +274,8 @@ func (d *Driver) turn(run context.Context, s *Session, rng *rand.Rand, t *Turn) 
 	d.cfg.Tally.Add("turn_"+strings.ReplaceAll(end, " ", "_"), time.Since(began))
 }
 
-// comeBack leaves in the middle of a turn and resumes it from another socket. It gives the turn's end, "" when the turn was not there
-// any more: then the pod never saw its prompt.
+// comeBack leaves in the middle of a turn and resumes it from another socket. It gives the turn's end; "" when the pod has not told one:
+// then it never saw the prompt.
 func (s *Session) comeBack(ctx context.Context, key string, rng *rand.Rand) (string, error) {
 	s.Gaps(key)
 	s.peer.Reset()
@@ -284,6 +290,11 @@ func (s *Session) comeBack(ctx context.Context, key string, rng *rand.Rand) (str
 	if account.State == "running" {
 		return s.Told(ctx)
 	}
+	// What was kept of the turn follows the answer of the resume, in the session's stream: it is there when another turn has ended.
+	if _, err := s.Wait(ctx, s.Prompt(NewTurn(key+"-behind", agent.Strike{}, 1, 64, 0))); err != nil {
+		return "", err
+	}
+	s.Heard(key+"-behind", false)
 	return account.End(), nil
 }
 

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"context"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/acpod/acpod/actors/chaos/fault"
+	"github.com/acpod/acpod/actors/chaos/ledger"
+	"github.com/acpod/acpod/actors/chaos/prompter"
+)
+
+// Sessions whose agents do everything wrong that there is, whose clients cancel, leave and come back, all at once: every turn ends
+// once and as it may, every chunk is there, and at the end there is nothing.
+func TestSessionsWhoseAgentsDoEverythingWrong(t *testing.T) {
+	t.Parallel()
+	b := newAgentBed(t)
+	faults, err := fault.Parse("drop:0.1,cancelrace:0.1,agentcrash:0.1,agentgarbage:0.1,stderr:0.1,agenthang:0.02,hostiletext:0.1,flood:0.05,oversize:0.05,duplicate:0.1,late:0.02,never:0.01")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tally := ledger.NewTally()
+	driver, err := prompter.New(prompter.Config{
+		Sessions: 12, Seed: seedOf(t), Book: b.book, Faults: faults, Calls: b.world.Calls, Tally: tally, Open: b.world.Open, Folder: b.folder,
+		Canaries: []string{"CHAOS_CANARY_TOKEN"}, Pace: 20 * time.Millisecond,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Second)
+	defer cancel()
+	if err := driver.Run(ctx); err != nil {
+		t.Fatal(err)
+	}
+	ends := tally.Ends()
+	for _, end := range []string{"turn_end_turn", "turn_cancelled", "turn_agent_exited"} {
+		if ends[end] == 0 {
+			t.Errorf("no %s: the storm was none: %v", end, ends)
+		}
+	}
+	t.Logf("turns by their end: %v", ends)
+}
+
+// seedOf is CHAOS_SEED, for a run that is to be repeated, else 1.
+func seedOf(t *testing.T) uint64 {
+	t.Helper()
+	text := os.Getenv("CHAOS_SEED")
+	if text == "" {
+		return 1
+	}
+	var seed uint64
+	for _, r := range text {
+		seed = seed*10 + uint64(r-'0')
+	}
+	return seed
+}
