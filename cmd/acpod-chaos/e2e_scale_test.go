@@ -48,7 +48,7 @@ func TestScaleAnswersEveryCallAndReportsBothSides(t *testing.T) {
 	if pod, echo := r.Pod.Load.ToServer+r.Pod.Load.ToClient, r.Echo.Load.ToServer+r.Echo.Load.ToClient; echo < pod*0.95 || echo > pod*1.05 {
 		t.Errorf("a call was %.0f bytes on the pod's sockets and %.0f on the echo's", pod, echo)
 	}
-	if len(r.Invariants) < 9 {
+	if len(r.Invariants) < 10 {
 		t.Errorf("only %d invariants were checked", len(r.Invariants))
 	}
 	for _, i := range r.Invariants {

@@ -45,7 +45,7 @@ func (f fleet) served() (n int64) {
 }
 
 // rest waits until the pod is at rest after its clients have left, and says what is not.
-func rest(ctx context.Context, p *thePod, baseline Figures, files int) []Invariant {
+func rest(ctx context.Context, p *thePod, side *Side, files int) []Invariant {
 	ctx, cancel := context.WithTimeout(ctx, restLimit)
 	defer cancel()
 	var metrics pod.Metrics
@@ -71,13 +71,14 @@ func rest(ctx context.Context, p *thePod, baseline Figures, files int) []Invaria
 		if err != nil {
 			return err.Error()
 		}
-		return grown("goroutines", int64(m.Goroutines()), baseline.Goroutines)
+		return grown("goroutines", int64(m.Goroutines()), side.Baseline.Goroutines)
 	})
 	open := until(ctx, func() string { return grown("open files", int64(p.FDs()), int64(files)) })
 	return []Invariant{
 		invariant("accounts read zero and nothing is owed at rest", calm),
 		invariant("tokens minted are revoked", balance(metrics, "tokens minted", "acpod_tokens_minted_total", "revoked", "acpod_tokens_revoked_total")),
 		invariant("MCP connections opened are closed", balance(metrics, "MCP connections opened", "acpod_mcp_connections_opened_total", "closed", "acpod_mcp_connections_closed_total")),
+		invariant("resident memory stays under the worst case that the pod tells", bounded(side.PeakRSS, metrics)),
 		invariant("goroutines are back", goroutines),
 		invariant("open files are back", open),
 	}
@@ -89,6 +90,14 @@ const slack = 16
 func grown(what string, now, before int64) string {
 	if now > before+slack {
 		return fmt.Sprintf("%d %s, before there were %d", now, what, before)
+	}
+	return ""
+}
+
+// bounded compares a resident memory with the pod's own word.
+func bounded(peak int64, m pod.Metrics) string {
+	if worst := int64(m.Sum("acpod_pod_worst_case_bytes")); peak == 0 || peak > worst {
+		return fmt.Sprintf("%d bytes were resident, the pod's worst case is %d", peak, worst)
 	}
 	return ""
 }

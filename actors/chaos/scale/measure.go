@@ -60,6 +60,7 @@ type Load struct {
 	ToServer      float64       `json:"socket_bytes_to_server_per_call"`
 	ToClient      float64       `json:"socket_bytes_to_client_per_call"`
 	HarnessCPU    float64       `json:"harness_cpu_us_per_call"`
+	OthersCPU     float64       `json:"others_cpu_cores"` // what else ran on the machine meanwhile
 }
 
 // measure takes a server through ramp, idleness and load, and leaves the clients connected.
@@ -112,7 +113,7 @@ func (o *Options) idle(ctx context.Context, s subject, baseline Figures) (i Idle
 func (o *Options) load(ctx context.Context, s subject, all fleet, baseline Figures, during func(ctx context.Context)) (l Load, err error) {
 	in, out := all.traffic()
 	rss := watchResident(s.pid())
-	used, ours := processorOf(s.pid()), ownProcessor()
+	used, ours, everybody, begun := processorOf(s.pid()), ownProcessor(), machineProcessor(), time.Now()
 	aside := make(chan struct{})
 	go func() {
 		defer close(aside)
@@ -120,7 +121,8 @@ func (o *Options) load(ctx context.Context, s subject, all fleet, baseline Figur
 	}()
 	l.Calls = o.calls()
 	p := pace(ctx, l.Calls, o.Rate, o.Callers, kernelSleep, func(ctx context.Context, i int) error { return all[i%len(all)].call(ctx, i) })
-	l.CPU, l.HarnessCPU = micros(processorOf(s.pid())-used, l.Calls), micros(ownProcessor()-ours, l.Calls)
+	used, ours, everybody = processorOf(s.pid())-used, ownProcessor()-ours, machineProcessor()-everybody
+	l.CPU, l.HarnessCPU, l.OthersCPU = micros(used, l.Calls), micros(ours, l.Calls), (everybody-used-ours).Seconds()/time.Since(begun).Seconds()
 	l.RSSMean, l.RSSPeak = rss.end()
 	<-aside
 	if ctx.Err() != nil {

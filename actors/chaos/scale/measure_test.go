@@ -37,7 +37,7 @@ func startHere(t *testing.T) *here {
 func TestASideIsMeasuredThroughRampIdlenessAndLoad(t *testing.T) {
 	h := startHere(t)
 	var told []string
-	o := &Options{Extensions: 20, Rate: 200, Duration: 500 * time.Millisecond, Payload: 256, Callers: 4, Parallel: 4, Settle: time.Millisecond,
+	o := &Options{Extensions: 20, Rate: 100, Duration: time.Second, Payload: 256, Callers: 4, Parallel: 4, Settle: time.Millisecond,
 		Progress: func(line string) { told = append(told, line) }}
 	if err := o.check(); err != nil {
 		t.Fatal(err)
@@ -51,6 +51,9 @@ func TestASideIsMeasuredThroughRampIdlenessAndLoad(t *testing.T) {
 	l := side.Load
 	if l.Calls != 100 || l.Answered != 100 || len(l.Failed) != 0 || l.Rate <= 0 || l.Latency.P99 < l.Latency.P50 || l.Latency.P50 <= 0 {
 		t.Errorf("the load was %+v", l)
+	}
+	if l.OthersCPU < -1 || l.OthersCPU > float64(thisMachine().CPUs)+0.2 {
+		t.Errorf("others had %v CPUs", l.OthersCPU)
 	}
 	if l.ToServer != 300+4+4 || l.ToClient != 300+4 {
 		t.Errorf("a call of 300 bytes was %v bytes to the server and %v back", l.ToServer, l.ToClient)
@@ -148,6 +151,10 @@ func TestWhatIsLeftBehindBreaksAnInvariant(t *testing.T) {
 	}
 	if grown("files", 10, 10) != "" || grown("files", 10+slack+1, 10) == "" {
 		t.Error("growth is judged wrongly")
+	}
+	worst := pod.Metrics{"acpod_pod_worst_case_bytes": 100}
+	if bounded(100, worst) != "" || bounded(101, worst) == "" || bounded(1, m) == "" || bounded(0, worst) == "" {
+		t.Error("resident memory is judged wrongly")
 	}
 	broken := answers(Load{Calls: 3, Failed: map[string]Failures{"timeout": {1, "late"}}}, 4)
 	for i, why := range []string{"1 × timeout (late)", "3 calls were made and 4 executed"} {

@@ -59,7 +59,7 @@ func (r *Report) measurePod(ctx context.Context, o *Options) (err error) {
 		left = err.Error()
 	}
 	r.Invariants = append(r.Invariants, invariant("every extension leaves in order", left))
-	r.Invariants = append(r.Invariants, rest(ctx, p, side.Baseline, files)...)
+	r.Invariants = append(r.Invariants, rest(ctx, p, side, files)...)
 	r.LeaveSeconds = time.Since(begun).Seconds()
 	o.Progress(fmt.Sprintf("pod: all left and at rest after %.1f s", r.LeaveSeconds))
 	stopped = true

@@ -78,6 +78,18 @@ func processorOf(pid int) time.Duration {
 	return time.Duration(user+system) * (time.Second / 100) // USER_HZ is 100 on every Linux that Go runs on
 }
 
+// machineProcessor is the processor time that the whole machine has used, whoever did.
+func machineProcessor() time.Duration {
+	fields := strings.Fields(fieldOf("/proc/stat", "cpu "))
+	var ticks int64
+	for i, field := range fields[:min(len(fields), 8)] { // what guests used is in user time already
+		if n, _ := strconv.ParseInt(field, 10, 64); i != 3 && i != 4 { // idle, and waiting for a disk
+			ticks += n
+		}
+	}
+	return time.Duration(ticks) * (time.Second / 100)
+}
+
 // resident samples the resident memory of a process until it is stopped.
 type resident struct {
 	stop chan struct{}

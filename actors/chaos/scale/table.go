@@ -66,6 +66,7 @@ func (r *Report) sides(line func(string, ...any)) {
 	row("of it lateness of the harness, p99 ms", "%.2f", "", func(s *Side) float64 { return s.Load.Lateness.P99 })
 	row("CPU a call, µs", "%.0f", ratioCPU, func(s *Side) float64 { return s.Load.CPU })
 	row("CPU of the harness a call, µs", "%.0f", "", func(s *Side) float64 { return s.Load.HarnessCPU })
+	row("others on the machine, CPUs", "%.1f", "", func(s *Side) float64 { return s.Load.OthersCPU })
 	row("socket bytes a call, to the server", "%.0f", "", func(s *Side) float64 { return s.Load.ToServer })
 	row("socket bytes a call, to the client", "%.0f", "", func(s *Side) float64 { return s.Load.ToClient })
 	line("")
