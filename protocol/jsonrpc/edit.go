@@ -26,7 +26,7 @@ func (o Object) Apply(dst []byte, edits ...Edit) []byte {
 	var few [8]bool
 	done := append(few[:0], make([]bool, len(edits))...)
 	dst = append(dst, '{')
-	if len(o.members) == 0 && o.text != nil {
+	if o.count == 0 && o.text != nil {
 		dst = append(dst, o.text[1:len(o.text)-1]...) // white space
 	}
 	first := true
@@ -36,7 +36,7 @@ func (o Object) Apply(dst []byte, edits ...Edit) []byte {
 		}
 		first = false
 	}
-	for _, m := range o.members {
+	o.all(func(m member) bool {
 		e := o.edited(m, edits)
 		switch {
 		case e < 0:
@@ -52,7 +52,8 @@ func (o Object) Apply(dst []byte, edits ...Edit) []byte {
 				dst = append(dst, o.text[m.end:m.to]...)
 			}
 		}
-	}
+		return true
+	})
 	for k, e := range edits {
 		if !done[k] && e.Value != nil {
 			comma()

@@ -1,7 +1,9 @@
 package jsonrpc
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -153,5 +155,41 @@ func TestASpanIsWhereTheValueStands(t *testing.T) {
 		if _, _, ok := o.Span("b"); ok {
 			t.Errorf("%s: a member that is not there was found", text)
 		}
+	}
+}
+
+// An object of very many members is what it is, and costs no memory for each of them.
+func TestManyMembersAreFoundAndNotRemembered(t *testing.T) {
+	const n = 100_000
+	var b bytes.Buffer
+	b.WriteString(`{"first":1`)
+	for i := range n {
+		fmt.Fprintf(&b, `,"%d":%d`, i, i)
+	}
+	b.WriteString(` , "twice" : 1,"twice":2,"last":[3] }`)
+	text := b.Bytes()
+	var o Object
+	used := testing.AllocsPerRun(1, func() { o, _ = ParseObject(text) })
+	if o.Len() != n+4 || cap(o.members) > 2*indexed || used > 20 {
+		t.Fatalf("%d members, room for %d, %v allocations", o.Len(), cap(o.members), used)
+	}
+	for name, want := range map[string]string{"first": "1", "7": "7", "99999": "99999", "twice": "2", "last": "[3]"} {
+		from, to, found := o.Span(name)
+		if got, ok := o.Get(name); !ok || string(got) != want || !found || string(text[from:to]) != want {
+			t.Errorf("%s is %s, %s", name, got, text[from:to])
+		}
+	}
+	if o.Has("none") || o.Unique("first", "last") != nil || o.Unique("last", "twice") == nil {
+		t.Error("what is there, and how often, is not known")
+	}
+	seen := 0
+	for range o.Members() {
+		seen++
+	}
+	edited := o.Apply(nil, Edit{"99999", []byte(`"x"`)}, Edit{"twice", nil}, Edit{"new", []byte("true")})
+	want := strings.Replace(string(text), `"99999":99999`, `"99999":"x"`, 1)
+	want = strings.Replace(want, ` , "twice" : 1,"twice":2,"last":[3] }`, ` ,"last":[3] ,"new":true}`, 1)
+	if seen != n+4 || string(edited) != want {
+		t.Errorf("%d members; edited it ends with %s", seen, edited[len(edited)-60:])
 	}
 }
