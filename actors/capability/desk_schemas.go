@@ -70,6 +70,12 @@ func (s *schemas) dropUnless(listed func(*Tool) bool) {
 // compile compiles a schema in its turn: a stranger's schema decides how long that
 // takes.
 func compile(ctx context.Context, raw []byte) (*Schema, error) {
+	select {
+	case compileSlots <- struct{}{}:
+		defer func() { <-compileSlots }()
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
 	if err := takeSlot(ctx); err != nil {
 		return nil, err
 	}

@@ -3,26 +3,9 @@ package pod
 import (
 	"sync/atomic"
 
-	"github.com/acpod/acpod/actors/pod/config"
 	"github.com/acpod/acpod/runtime/inspect"
 	"github.com/acpod/acpod/runtime/kernel"
 )
-
-// What one thing costs beside the bytes on its accounts: stacks, buffers of net/http and of the WebSocket library, entries
-// in tables. Rounded up generously; the promise has to hold, not to flatter.
-const (
-	connectionOverhead = 48 << 10
-	sessionOverhead    = 32 << 10
-	facadeOverhead     = 64 << 20 // idle HTTP connections of the facade, as many as it takes
-	processOverhead    = 96 << 20 // the program, its runtime and what the collector has not taken back yet
-)
-
-// worstCase is the resident memory that the pod does not pass, whatever clients, agents and callers do: everything that they
-// can make it hold is on accounts below pod_bytes, which never admit more than their limit, and a byte on an account costs at most 9/8 of a
-// byte of heap; what is not on accounts is counted by the number of connections and sessions, which are limited as well.
-func worstCase(l config.Limits) int64 {
-	return int64(l.PodBytes)/8*9 + int64(l.Connections)*connectionOverhead + int64(l.Sessions)*sessionOverhead + facadeOverhead + processOverhead
-}
 
 // counts are what the figures cannot read from the tree.
 type counts struct {

@@ -82,6 +82,7 @@ func sessionConfig(l *config.Loaded, process agent.Config, desk capability.DeskC
 		Servers:           l.Limits.ServersPerSession,
 		SessionTTL:        l.Agent.SessionTTL,
 		Retention:         l.State.Retention,
+		RecordsBytes:      recordsBytes(l.Limits),
 		NewTimeout:        l.Agent.NewTimeout,
 		TurnIdleTimeout:   l.Agent.TurnIdleTimeout,
 		CancelTimeout:     l.Agent.CancelTimeout,
@@ -106,6 +107,7 @@ func facadeConfig(l *config.Loaded, desk capability.DeskConfig, callers facade.C
 		ClosedToAnonymous: !l.MCP.Anonymous,
 		RequestBytes:      int64(l.Limits.RequestBytes),
 		WriteTimeout:      l.ACP.WriteTimeout,
+		Connections:       facadeConnections(l.Limits),
 	}
 	if l.Secrets.MCP != "" {
 		c.Key = facade.KeySum(l.Secrets.MCP)

@@ -98,7 +98,11 @@ type life struct {
 	sessions  *session.Sessions
 	phase     phase
 	abandoned atomic.Int64
-	children  []child
+	promise   promise
+	// The runtime's memory limit, and whose it is.
+	runtimeLimit int64
+	limitFrom    string
+	children     []child
 }
 
 // prepare opens the sockets and composes everything; no actor runs yet. On an error nothing listens and nothing runs.
@@ -124,6 +128,8 @@ func prepare(o Options) (*life, error) {
 
 func (l *life) compose() error {
 	cfg, version := l.opts.Config, l.opts.Version
+	l.promise = worstCase(&cfg.Config, thisMachine(l.opts.Executable))
+	l.runtimeLimit, l.limitFrom = keepMemory(l.log, l.promise, l.opts.Environ)
 	state := l.openState()
 	if err := l.guard(state); err != nil {
 		return err
@@ -168,7 +174,7 @@ func (l *life) compose() error {
 	l.gateway = connection.New(connectionCfg, supervisor.find, l.sessions.Learned())
 	l.inspector = inspect.New(inspect.Options{
 		Walk: l.kernel.Walk, Counters: l.counters, Refusals: l.kernel.Refusals, Flight: l.flight, AuthKey: cfg.Secrets.Debug, Version: version,
-		Figures: counts{worst: worstCase(cfg.Limits), calls: calls, tokens: l.sessions.Tokens().Live, agents: l.sessions.Agents}.figures,
+		Figures: counts{worst: l.promise.total(), calls: calls, tokens: l.sessions.Tokens().Live, agents: l.sessions.Agents}.figures,
 	})
 
 	l.children = append(l.children, child{spec: auditSpec})
@@ -229,7 +235,7 @@ func (l *life) guard(state string) error {
 func (l *life) debugSpec() kernel.Spec {
 	socket := l.sockets.debug
 	return serverSpec(serverConfig{
-		name: "debug", socket: socket, connections: 256,
+		name: "debug", socket: socket, connections: debugConnections,
 		handler: func(self kernel.Ref) http.Handler {
 			return socket.Rules().Guard(l.inspector.Handler(), refusalsOf(self))
 		},
@@ -246,7 +252,7 @@ func (l *life) publicSpec() kernel.Spec {
 	}
 	return serverSpec(serverConfig{
 		name: "public", socket: socket, writeTimeout: cfg.ACP.WriteTimeout,
-		connections: cfg.Limits.Connections + cfg.Limits.Connections/8 + 256, // one over limits.connections still gets its 503
+		connections: publicConnections(cfg.Limits),
 		handler: func(self kernel.Ref) http.Handler {
 			return publicHandler(self, socket.Rules(), l.gateway, page, &l.phase)
 		},
@@ -277,7 +283,8 @@ func (l *life) start() error {
 	if at.Debug != "" {
 		l.log.Info("listening", "listener", "debug", "addr", at.Debug)
 	}
-	l.log.Info("memory", "bytes_limit", int64(l.opts.Config.Limits.PodBytes), "worst_case_bytes", worstCase(l.opts.Config.Limits))
+	l.log.Info("memory", "bytes_limit", int64(l.opts.Config.Limits.PodBytes), "worst_case_bytes", l.promise.total(),
+		"runtime_limit", l.runtimeLimit, "runtime_limit_from", l.limitFrom)
 	return l.ready.write(at)
 }
 

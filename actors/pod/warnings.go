@@ -3,8 +3,7 @@ package pod
 import (
 	"fmt"
 	"log/slog"
-	"math"
-	"runtime/debug"
+	"os"
 
 	"github.com/acpod/acpod/actors/pod/config"
 )
@@ -49,10 +48,8 @@ func Warnings(l *config.Loaded) []string {
 			add("%s (%s) has no effect in this version", path, l.Origin(path))
 		}
 	}
-	if limit := debug.SetMemoryLimit(-1); limit != math.MaxInt64 && limit < worstCase(m) {
-		add("GOMEMLIMIT (%d bytes) is less than the worst case of the limits (%d bytes)", limit, worstCase(m))
-	}
-	return out
+	executable, _ := os.Executable()
+	return append(out, memoryWarnings(worstCase(&l.Config, thisMachine(executable)), operatorsLimit(), roomIn(here()))...)
 }
 
 // notYet are keys of the format whose features this version does not have.

@@ -70,6 +70,7 @@ type Config struct {
 	Servers         int             // 8: limits.servers_per_session
 	SessionTTL      time.Duration   // 4h
 	Retention       time.Duration   // 720h: how long the record of a suspended session is kept
+	RecordsBytes    int64           // 64 MiB: what the records of suspended sessions may hold together
 	NewTimeout      time.Duration   // 120s
 	TurnIdleTimeout time.Duration   // 10m
 	CancelTimeout   time.Duration   // 10s
@@ -118,6 +119,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.SessionBytes <= 0 {
 		c.SessionBytes = 32 << 20
+	}
+	if c.RecordsBytes <= 0 || c.RecordsBytes > RecordsBytes {
+		c.RecordsBytes = RecordsBytes
 	}
 	return c
 }

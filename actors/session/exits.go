@@ -7,18 +7,18 @@ import (
 	"github.com/acpod/acpod/runtime/kernel"
 )
 
-// Bounds of the records of suspended sessions, in number and in what they hold together. The oldest go first. An ordinary record is
-// a little more than recordBytes, so the number is what counts unless folders or errors of agents are long.
+// Bounds of the records of suspended sessions, in number and in what they hold together (Config.RecordsBytes may say less). The oldest go
+// first. An ordinary record is a little more than RecordBytes.
 const (
 	maxSuspended = 50_000
 	RecordsBytes = 64 << 20
 )
 
-// recordBytes is what a record holds beside its texts: itself, its id, 16 ranks, its places in maps.
-const recordBytes = 1 << 10
+// RecordBytes is what a record holds beside its texts: itself, its id, 16 ranks, its places in maps.
+const RecordBytes = 3 << 10
 
 // size is what a suspended record holds. It does not change while it sleeps.
-func (r *record) size() int64 { return int64(recordBytes + len(r.cwd) + len(r.lastTurn)) }
+func (r *record) size() int64 { return int64(RecordBytes + len(r.cwd) + len(r.lastTurn)) }
 
 // sleeps and wakes keep the count of suspended records.
 func (v *supervisor) sleeps(rec *record) {
@@ -94,7 +94,7 @@ func (v *supervisor) forgetOld() {
 }
 
 func (v *supervisor) limitAsleep() {
-	for v.asleep > maxSuspended || v.asleepBytes > RecordsBytes {
+	for v.asleep > maxSuspended || v.asleepBytes > v.s.cfg.RecordsBytes {
 		var oldest *record
 		for _, rec := range v.records {
 			if !rec.living() && rec.under == nil && (oldest == nil || rec.updated.Before(oldest.updated)) {

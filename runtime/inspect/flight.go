@@ -16,10 +16,12 @@ type Flight struct{ recorder *trace.FlightRecorder }
 // flightAge is how far back a recording goes when it fits: long enough to hold what led to a stall of a few seconds.
 const flightAge = 20 * time.Second
 
-// FlightFactor is how many times its size a recorder may hold: the window of at least a size, which ends with whole
-// generations of the trace (each is a second's at most), the one that is being written, and the window that a slow reader of the one
-// before still has.
-const FlightFactor = 4
+// A recorder holds its window, and a slow reader may still have the one before: [FlightWindows] times its size. A window ends with a whole
+// generation of the trace, and another is being written: of a busy process, [FlightGenerations] bytes.
+const (
+	FlightWindows     = 2
+	FlightGenerations = 64 << 20
+)
 
 // StartFlight begins to record into a window of about size bytes. 0 is off.
 func StartFlight(size int64) (*Flight, error) {

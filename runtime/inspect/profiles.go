@@ -15,9 +15,9 @@ import (
 // grow without a bound is cut or refused: the listener may be open to every local process.
 const (
 	// stacksOf is up to how many goroutines are written out with their stacks as text (debug=2): at about 1 KiB each.
-	stacksOf = 16_000
+	stacksOf = 8_000
 	// traceBytes is where an execution trace ends; the runtime makes some megabytes a second of a busy process.
-	traceBytes = 32 << 20
+	traceBytes = 16 << 20
 	// profileFor is the longest that a profile may take.
 	profileFor = 5 * time.Minute
 )
