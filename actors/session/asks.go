@@ -16,8 +16,9 @@ const maxAsks = 64
 type ask struct {
 	id      jsonrpc.ID // the agent's
 	asked   acp.Permission
-	params  []byte // for the client
-	held    *kernel.Lease
+	params  []byte        // for the client
+	held    *kernel.Lease // of the agent's line, which asked points into
+	copied  *kernel.Lease // of params
 	ticket  kernel.Ticket // zero while no client was asked
 	timeout func()
 }
@@ -47,7 +48,13 @@ func (x *session) onCalled(m agent.Called) {
 	case decision == Deny:
 		x.outcome(m.ID, outcomeOf(asked.Rejecting()))
 	default:
-		a := &ask{id: m.ID, asked: asked, params: o.Set("sessionId", jsonrpc.AppendString(nil, x.id)), held: m.Held}
+		copied, err := x.c.Account().Acquire(int64(len(o.Raw()) + len(x.id) + itemBytes))
+		if err != nil {
+			x.c.Refuse("session_bytes")
+			x.outcome(m.ID, acp.CancelledOutcome())
+			break
+		}
+		a := &ask{id: m.ID, asked: asked, params: o.Set("sessionId", jsonrpc.AppendString(nil, x.id)), held: m.Held, copied: copied}
 		a.timeout = x.c.After(x.s.cfg.PermissionTimeout, askOverdue{a})
 		x.asks = append(x.asks, a)
 		x.relay(a)
@@ -160,6 +167,7 @@ func (x *session) settleAsks() {
 func (x *session) drop(a *ask) {
 	a.timeout()
 	a.held.Release()
+	a.copied.Release()
 	for i, other := range x.asks {
 		if other == a {
 			x.asks = append(x.asks[:i:i], x.asks[i+1:]...)

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -197,6 +198,42 @@ func TestWhatAnAgentMayNotAskIsRefusedAtOnce(t *testing.T) {
 		a.note("_auth/status_update", `{}`)
 		if said := c.heard(); len(said) != 0 {
 			t.Errorf("the client heard %q", said)
+		}
+	})
+}
+
+// A question waits in two copies, the agent's line and what its client is sent: both are paid for, or it does not wait.
+func TestAQuestionThatWaitsIsPaidFor(t *testing.T) {
+	inPod(t, nil, func(p *pod) {
+		c := p.client("", 0)
+		id := c.opened("[]")
+		c.prompt(id, "hello")
+		a := p.agents.last()
+		used := func() int64 {
+			node, _ := p.node("test/sessions/" + acp.TreeName(id))
+			return node.Account.Used
+		}
+		before := used()
+		const size = 100 << 10
+		question := fmt.Sprintf(`{"sessionId":%q,"toolCall":{"toolCallId":"%s"},"options":[{"optionId":"once","name":"A","kind":"allow_once"}]}`, a.id(), strings.Repeat("t", size))
+		a.ask(1, acp.MethodPermission, question)
+		if got := used() - before; got < size {
+			t.Errorf("%d bytes are paid for a question of %d", got, size)
+		}
+		node, _ := p.node("test/sessions/" + acp.TreeName(id))
+		ref, _ := c.session(id)
+		rest, err := ref.Account().Acquire(node.Account.Limit - node.Account.Used - size/2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.ask(2, acp.MethodPermission, question)
+		if got := a.lastReplies(); len(got) != 1 || !strings.Contains(got[0], "cancelled") {
+			t.Errorf("the agent heard %q", got)
+		}
+		rest.Release()
+		a.end(`{"stopReason":"end_turn"}`)
+		if got := used(); got > before {
+			t.Errorf("%d bytes are still paid for", got-before)
 		}
 	})
 }

@@ -77,7 +77,9 @@ type session struct {
 	desk      kernel.Ref
 	token     token
 	servers   []*served
-	declared  []string // every name that the client declared, for the desk
+	declared  []string           // every name that the client declared, for the desk
+	paid      *kernel.Obligation // of what is kept of the declarations
+	paidLease *kernel.Lease
 	tunnels   map[kernel.Ref]underway
 	tunnelled int // tunnels opened, for their names
 	facade    facadeReport
@@ -259,6 +261,10 @@ func (x *session) Stop(c *kernel.Ctx, _ error) {
 	x.c = c
 	x.revoke()
 	x.out.close()
+	for len(x.asks) > 0 { // of a crash: an end of its own has answered them
+		x.drop(x.asks[0])
+	}
+	x.prompt.held.Release()
 	x.publish()
 }
 

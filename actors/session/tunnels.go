@@ -36,6 +36,12 @@ func (s *served) same(p planned) bool {
 	return s.live() && s.ID == p.ID && s.Name == p.Name && s.Form == p.Form
 }
 
+// maxDeclared bounds the names that a session remembers for its desk, which knows no more of them.
+const maxDeclared = 1024
+
+// declaredBytes is what one declaration, or a remembered name, costs besides its text.
+const declaredBytes = 256
+
 // declare makes the client's declarations the session's servers. A live tunnel of this very connection that is declared
 // again stays as it is; one that is not declared any more is withdrawn; the rest is opened. Nobody waits for anybody.
 func (x *session) declare(client Client, p *Params, same bool) {
@@ -48,7 +54,7 @@ func (x *session) declare(client Client, p *Params, same bool) {
 		names = append(names, one.Name)
 	}
 	for _, name := range names {
-		if !slices.Contains(x.declared, name) {
+		if !slices.Contains(x.declared, name) && len(x.declared) < maxDeclared {
 			x.declared = append(x.declared, name)
 		}
 	}
@@ -86,7 +92,29 @@ func (x *session) declare(client Client, p *Params, same bool) {
 			x.openTunnel(one, client)
 		}
 	}
+	x.payDeclared()
 	x.showServers() // the client reads it in the answer to its request
+}
+
+// payDeclared has the session's account pay for what of a declaration is kept as long as it counts.
+func (x *session) payDeclared() {
+	n := 0
+	for _, one := range x.servers {
+		n += len(one.Name) + len(one.ID) + len(one.reason) + cap(one.Tools) + declaredBytes
+	}
+	for _, name := range x.declared {
+		n += len(name) + declaredBytes
+	}
+	if x.paid != nil {
+		x.paid.Discharge()
+		x.paidLease.Release()
+	}
+	lease, err := x.c.Account().Acquire(int64(n))
+	if err != nil { // nobody knows the session yet, or it has room again when it is declared anew
+		x.c.Refuse("session_bytes")
+	}
+	x.paidLease = lease
+	x.paid = x.c.Own("declared servers", func(context.Context, error) { lease.Release() })
 }
 
 func (x *session) grants() *capability.Grants {

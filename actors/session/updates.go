@@ -1,6 +1,7 @@
 package session
 
 import (
+	"crypto/sha256"
 	"errors"
 	"time"
 
@@ -89,7 +90,7 @@ const maxToolCalls = 256
 // toolCalls remembers what keeps a silent turn alive: calls in the facade, and those that the agent reports as open.
 type toolCalls struct {
 	inFacade bool
-	since    map[string]time.Time
+	since    map[[sha256.Size]byte]time.Time // by the hash of the id as the agent writes it: ids are of any length
 }
 
 func (t *toolCalls) facade(open bool) { t.inFacade = open }
@@ -119,7 +120,8 @@ func (t *toolCalls) note(params jsonrpc.Object, now time.Time) weight {
 	if kind != acp.UpdateToolCall && kind != acp.UpdateToolCallUpdate {
 		return plain
 	}
-	id, _ := update.Text("toolCallId")
+	raw, named := update.Get("toolCallId")
+	id := sha256.Sum256(raw)
 	status, _ := update.Text("status")
 	switch status {
 	case "completed", "failed":
@@ -131,9 +133,9 @@ func (t *toolCalls) note(params jsonrpc.Object, now time.Time) weight {
 			return plain
 		}
 	}
-	if _, known := t.since[id]; !known && len(t.since) < maxToolCalls && id != "" {
+	if _, known := t.since[id]; !known && len(t.since) < maxToolCalls && named {
 		if t.since == nil {
-			t.since = make(map[string]time.Time)
+			t.since = make(map[[sha256.Size]byte]time.Time)
 		}
 		t.since[id] = now
 	}
