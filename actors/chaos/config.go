@@ -2,8 +2,6 @@ package chaos
 
 import (
 	"fmt"
-	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/acpod/acpod/actors/chaos/extension"
@@ -39,8 +37,8 @@ var documented = extension.Limits{
 
 // config is the pod for extensions and callers: sessions without agents, so that nothing stands between a call and what the pod does
 // with it.
-func config(o Options, key, audit, state string) string {
-	perExtension := (o.Sessions + o.Extensions - 1) / max(o.Extensions, 1)
+func config(extensions, sessions int, key, audit, state string) string {
+	perExtension := (sessions + extensions - 1) / extensions
 	return fmt.Sprintf(`[pod]
 drain_timeout = "5s"
 [acp]
@@ -80,19 +78,6 @@ dir = %q
 listen = "127.0.0.1:0"
 flight_bytes = "4MiB"
 `, key, keepalive, pongTimeout, writeTimeout, sessionTTL, tunnelTimeout, orphanWindow,
-		frameBytes, requestBytes, resultBytes, podBytes, 3*o.Extensions+100, 3*o.Sessions+100, max(128, 2*perExtension),
+		frameBytes, requestBytes, resultBytes, podBytes, 3*extensions+100, 3*sessions+100, max(128, 2*perExtension),
 		toolsPerServer, toolSchemaBytes, audit, state)
-}
-
-// auditFile and stateDir are where the pod of a run writes, unless a fault has another place for them.
-func auditFile(dir string) string { return filepath.Join(dir, "audit.jsonl") }
-func stateDir(dir string) string  { return filepath.Join(dir, "state") }
-
-// tomlStrings is a list in TOML.
-func tomlStrings(words []string) string {
-	quoted := make([]string, len(words))
-	for i, word := range words {
-		quoted[i] = fmt.Sprintf("%q", word)
-	}
-	return "[" + strings.Join(quoted, ", ") + "]"
 }

@@ -36,6 +36,9 @@ func (r *run) stop() {
 		} else {
 			r.book.Exercise(invariant.BackToBaseline)
 		}
+		if r.machine != nil && s.Pod == r.machine.pod {
+			continue // its disk is gone with it
+		}
 		r.judgeFile(filepath.Join(s.Pod.Dir(), "audit.jsonl"), "audit of pod "+s.Name)
 	}
 }
@@ -61,7 +64,7 @@ func (r *run) report() *Report {
 		Config:   Settings{r.o.Spawn, r.o.Target, r.o.Extensions, r.o.Sessions, r.o.Duration.String(), r.o.Faults, r.o.Rate, r.o.MemoryFactor},
 		Versions: Versions{Chaos: r.o.Version, Pod: podVersion(r.o.Binary), Go: runtime.Version()},
 		Calls:    Calls{ByOutcome: r.tally.Ends(), Executed: r.calls.Executed()}, Latency: r.tally.Latency(),
-		Bytes:      Bytes{r.traffic.In.Load(), r.traffic.Out.Load(), r.callers.Bytes()},
+		Bytes:      Bytes{r.traffic.In.Load(), r.traffic.Out.Load(), r.facadeBytes()},
 		Invariants: r.book.Verdicts(), Faults: r.faults.Counts(), Doings: r.doings.Ends(),
 	}
 	report.Calls.Made = report.Latency.N
@@ -96,4 +99,11 @@ func podVersion(binary string) string {
 		return ""
 	}
 	return said.Version + " " + said.Commit
+}
+
+func (r *run) facadeBytes() (n int64) {
+	for _, a := range r.arenas {
+		n += a.callers.Bytes()
+	}
+	return n
 }

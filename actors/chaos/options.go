@@ -10,10 +10,10 @@ import (
 type Options struct {
 	// A pod that runs: the URL of /acp, of the debug listener ("" = none), and their keys.
 	Target, Debug, Key, DebugKey string
-	// Or, with Spawn, the pod's binary and the command that is our own agent.
+	// Or, with Spawn, the pod's binary and the program of which `agent` is the simulated agent.
 	Spawn  bool
 	Binary string
-	Agent  []string
+	Agent  string
 
 	Extensions, Sessions int
 	Duration             time.Duration

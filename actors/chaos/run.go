@@ -4,14 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/acpod/acpod/actors/chaos/caller"
-	"github.com/acpod/acpod/actors/chaos/extension"
 	"github.com/acpod/acpod/actors/chaos/fault"
 	"github.com/acpod/acpod/actors/chaos/invariant"
 	"github.com/acpod/acpod/actors/chaos/ledger"
@@ -34,8 +31,9 @@ type run struct {
 	secrets *watch.Secrets
 	traffic peer.Traffic
 	states  []*watch.State
-	world   *extension.World
-	callers *caller.Callers
+	arenas  []*arena
+	agents  *agents
+	machine *machinery
 	phase   atomic.Value // string
 	began   time.Time
 	attack  time.Duration
@@ -57,7 +55,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	r.book = invariant.NewBook(seen.breach)
 	r.calls = ledger.NewCalls(r.book)
 	r.secrets = watch.NewSecrets(r.book)
-	for _, text := range []string{server.ResultCanary, caller.ArgumentCanary} {
+	for _, text := range []string{server.ResultCanary, caller.ArgumentCanary, environmentCanary} {
 		r.secrets.Add(text)
 	}
 	if err := r.start(ctx); err != nil {
@@ -68,10 +66,8 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	err = r.everything(ctx)
 	stopped()
 	report := r.report()
-	if o.Spawn {
-		r.stop()
-		report.Invariants = r.book.Verdicts()
-	}
+	r.stop()
+	report.Invariants = r.book.Verdicts()
 	return report, err
 }
 
@@ -82,68 +78,34 @@ func (r *run) pods() (pods []*pod.Pod) {
 	return pods
 }
 
-// start finds the pods, or starts them, and makes the world around them.
+// start finds the pod, or starts those that the faults need.
 func (r *run) start(ctx context.Context) error {
-	key, limits := r.o.Key, documented
-	var p *pod.Pod
-	if r.o.Spawn {
-		limits = ownLimits
-		key = fmt.Sprintf("cnry-key-%016x", r.dice.Of("key", 0, 0).Uint64())
-		dir := filepath.Join(r.o.Dir, "t")
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			return err
-		}
-		audit, state := auditFile(dir), stateDir(dir)
-		started, err := pod.Start(ctx, pod.Spec{Binary: r.o.Binary, TOML: config(r.o, key, audit, state), Dir: dir, Env: goEnvironment()})
-		if err != nil {
-			return err
-		}
-		started.OnLog(watch.Lines{Book: r.book, Secrets: r.secrets, JSON: true, Where: "log of pod t"}.Judge)
-		p = started
-	} else {
-		p = pod.AttachKeyed(r.o.Target, r.o.Debug, key, r.o.DebugKey)
+	if !r.o.Spawn {
+		p := pod.AttachKeyed(r.o.Target, r.o.Debug, r.o.Key, r.o.DebugKey)
+		r.secrets.Add(r.o.Key)
+		r.watchOver(p, "t")
+		r.arenas = append(r.arenas, r.newArena(arena{pod: p, key: r.o.Key, limits: documented, extensions: r.o.Extensions, sessions: r.o.Sessions, rate: r.o.Rate}))
 		r.skipSpawned()
+		return nil
 	}
-	r.secrets.Add(key)
-	r.states = append(r.states, &watch.State{Pod: p, Book: r.book, Secrets: r.secrets, Name: "t", Factor: r.o.MemoryFactor})
-	r.world = &extension.World{
-		ACP: p.ACP(), Key: key, Dice: r.dice, Faults: r.faults, Book: r.book, Calls: r.calls, Sessions: ledger.NewSessions(r.book),
-		Doings: r.doings, Traffic: &r.traffic, Limits: limits, Secret: r.secrets.Add,
+	if err := r.startTools(ctx); err != nil {
+		return err
 	}
-	r.world.Begin(r.o.Sessions)
-	r.callers = caller.New(caller.Options{
-		Dice: r.dice, Faults: r.faults, Book: r.book, Calls: r.calls, Tally: r.tally, Rate: r.o.Rate, Pick: r.pick,
-		Tools: tools(), Bound: limits.Tunnel + limits.Orphan + extension.Patience, Request: limits.Request, Result: limits.Result,
-		Patient: limits.Tunnel, Open: 2000,
-	})
-	r.world.Revoked = r.callers.Revoked
-	return nil
+	if err := r.startAgents(ctx); err != nil {
+		return err
+	}
+	return r.startMachine(ctx)
+}
+
+// watchOver enters a pod into what is looked at.
+func (r *run) watchOver(p *pod.Pod, name string) *watch.State {
+	s := &watch.State{Pod: p, Book: r.book, Secrets: r.secrets, Name: name, Factor: r.o.MemoryFactor}
+	r.states = append(r.states, s)
+	return s
 }
 
 // goEnvironment is what a pod built with the race detector is told: a race is to end it, not to be a line among others.
 func goEnvironment() []string { return []string{"GORACE=halt_on_error=1"} }
-
-func tools() (all []caller.Tool) {
-	for _, t := range server.Tools {
-		all = append(all, caller.Tool{Name: t.Name, ReadOnly: t.ReadOnly})
-	}
-	return all
-}
-
-// pick chooses a session for a call: the one drawn, or the next one that is open.
-func (r *run) pick(intN func(int) int) (caller.Target, bool) {
-	places := r.world.Directory
-	if len(places) == 0 {
-		return caller.Target{}, false
-	}
-	first := intN(len(places))
-	for i := range min(len(places), 64) {
-		if entry := places[(first+i)%len(places)].Load(); entry != nil {
-			return caller.Target{Session: entry.Session, URL: entry.URL, Token: entry.Token, Place: entry.Place}, true
-		}
-	}
-	return caller.Target{}, false
-}
 
 func (r *run) skipSpawned() {
 	for _, f := range fault.Table() {
@@ -162,6 +124,9 @@ func (r *run) everything(ctx context.Context) error {
 	watching, look := context.WithCancel(ctx)
 	var watchers sync.WaitGroup
 	for _, s := range r.states {
+		if s.Pod.Debug() == "" {
+			continue
+		}
 		watchers.Go(func() { r.watch(watching, s) })
 	}
 	r.phase.Store("attacks")
@@ -171,10 +136,16 @@ func (r *run) everything(ctx context.Context) error {
 	watchers.Wait()
 	r.calls.Close()
 	for _, s := range r.states {
+		if s.Pod.Debug() == "" {
+			continue
+		}
 		s.Rest(ctx, restPatience, watch.Slack{Goroutines: 8, FDs: 8})
 	}
 	return ctx.Err()
 }
+
+// patience is how long a pod may take for what it does at once, on a loaded machine.
+const patience = time.Minute
 
 // restPatience is how long a pod may take to come to rest: half-open connects and unanswered steps have 30 s (docs/limits.md).
 const restPatience = 120 * time.Second
@@ -195,22 +166,16 @@ func (r *run) watch(ctx context.Context, s *watch.State) {
 	}
 }
 
-// warmUp lets one extension come and go, so that what a pod makes once is made before its baseline is taken.
+// warmUp lets one client come and go at each pod, so that what a pod makes once is made before its baseline is taken.
 func (r *run) warmUp(ctx context.Context) error {
-	quiet, err := fault.Parse("none")
-	if err != nil {
-		return err
+	for _, a := range r.arenas {
+		a.warmUp(ctx, r)
 	}
-	world := *r.worldOf(quiet)
-	e := extension.New(&world, 1<<20, 0, 1)
-	brief, cancel := context.WithTimeout(ctx, time.Second)
-	e.Run(brief)
-	cancel()
-	bound, cancel := context.WithTimeout(ctx, extension.Patience)
-	defer cancel()
-	e.Leave(bound)
-	world.Let()
-	r.callers.Idle()
+	if r.agents != nil {
+		if err := r.agents.warmUp(ctx, r); err != nil {
+			return err
+		}
+	}
 	for _, s := range r.states {
 		if err := r.settle(ctx, s); err != nil {
 			return err
@@ -221,7 +186,7 @@ func (r *run) warmUp(ctx context.Context) error {
 
 // settle waits until a pod is at rest and takes its baseline.
 func (r *run) settle(ctx context.Context, s *watch.State) error {
-	for end := time.Now().Add(extension.Patience); ; {
+	for end := time.Now().Add(patience); ; {
 		tree, err := s.Pod.Tree(ctx)
 		switch {
 		case errors.Is(err, pod.ErrNoDebug):

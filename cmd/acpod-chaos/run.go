@@ -41,7 +41,12 @@ Faults have default rates; NAME:RATE sets another, a chance from 0 to 1 at each 
 Exit status: 0 the run was made, 1 it could not be made, or with --assert a promise was broken, 2 wrong usage.`,
 		Example: "  acpod-chaos run --spawn --extensions 100 --sessions 100 --duration 20s --seed 1 --faults all --rate 100 --assert --report report.json\n" +
 			"  acpod-chaos run --target ws://127.0.0.1:8080/acp --debug http://127.0.0.1:8849 --faults drop,abort:0.2 --duration 1m",
-		Args: cobra.NoArgs,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usagef("%q is one argument too many", args[0])
+			}
+			return nil
+		},
 		RunE: func(command *cobra.Command, _ []string) error {
 			if err := f.complete(); err != nil {
 				return err
@@ -177,8 +182,7 @@ func (f *runFlags) place() (err error) {
 	if f.Binary, err = findPod(f.binary); err != nil {
 		return err
 	}
-	self, err := os.Executable()
-	f.Agent = []string{self, "agent"}
+	f.Agent, err = os.Executable()
 	return err
 }
 

@@ -29,6 +29,7 @@ type Options struct {
 	Tally  *ledger.Tally
 	Tools  []Tool
 	Rate   float64 // calls a second, all together
+	First  int     // the number before that of the first call
 	// Pick chooses a session; false = there is none now.
 	Pick func(intN func(n int) int) (Target, bool)
 	// Bound is how long an answer may take at most; then the pod owes it.
@@ -60,9 +61,11 @@ type Callers struct {
 // New makes callers; Idle frees their connections.
 func New(o Options) *Callers {
 	dialer := &net.Dialer{Timeout: 30 * time.Second}
-	return &Callers{o: o, client: &http.Client{Transport: &http.Transport{
+	c := &Callers{o: o, client: &http.Client{Transport: &http.Transport{
 		DialContext: dialer.DialContext, MaxIdleConnsPerHost: 256, MaxIdleConns: 256, IdleConnTimeout: 30 * time.Second,
 	}}}
+	c.next.Store(int64(o.First))
+	return c
 }
 
 // Run starts calls at the rate until ctx ends, and returns when all of them have ended. A call counts from the moment in which it should
