@@ -242,8 +242,8 @@ func TestWireCheckPassesASoundPod(t *testing.T) {
 		{"without agents, with two grants", checked(noAgent, grantsTwo), []string{"--servers", "a,b"}, "none", map[string]int{keyless: 11, agent: 13}},
 		{"with a key and two grants", keyedConfig(), []string{"--servers", "a,b", "--key-file", keyFile(t, "the.key-1")}, "demo", map[string]int{keyed: 6, none: 4}},
 		{
-			"with other limits", checked("", grantsNone) + "[limits]\nrequest_bytes = \"256KiB\"\nframe_bytes = \"4MiB\"\nresult_bytes = \"2MiB\"\nservers_per_session = 3\n",
-			[]string{"--frame-bytes", fmt.Sprint(4 << 20)}, "demo", map[string]int{keyless: 11, second: 2, none: 4},
+			"with other limits", checked(noAgent, grantsNone) + "[limits]\nrequest_bytes = \"256KiB\"\nframe_bytes = \"4MiB\"\nresult_bytes = \"2MiB\"\nservers_per_session = 3\n",
+			[]string{"--frame-bytes", fmt.Sprint(4 << 20)}, "none", map[string]int{keyless: 11, second: 2, agent: 13},
 		},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -306,7 +306,7 @@ func TestWireCheckAndKeys(t *testing.T) {
 	if code != 2 || !slices.Equal(r.failed, []string{"survey/the pod can be entered"}) || len(r.passed) > 0 || !strings.Contains(r.explain(), "key") {
 		t.Errorf("with the wrong key: exit %d, %s, passed %q", code, r.explain(), r.passed)
 	}
-	code, r = checkWire(t, keyless.ACP(), "--key-file", keyFile(t, "the.key-1"), "--patience", "1m")
+	code, r = checkWire(t, keyless.ACP(), "--key-file", keyFile(t, "the.key-1"), "--patience", "10s", "--sections", "auth")
 	if code != 2 || !slices.Contains(r.failed, "auth/no key is refused") {
 		t.Errorf("a pod that should ask for a key and does not: exit %d, %s", code, r.explain())
 	}
@@ -316,7 +316,7 @@ func TestWireCheckAndKeys(t *testing.T) {
 func TestWireCheckPrintsATable(t *testing.T) {
 	t.Parallel()
 	p := startPod(t, checked(noAgent, grantsNone))
-	code, stdout, stderr := runChaos(t, 5*time.Minute, "wire-check", "--target", p.ACP(), "--servers", "nobody-granted-this", "--patience", "1m")
+	code, stdout, stderr := runChaos(t, 5*time.Minute, "wire-check", "--target", p.ACP(), "--servers", "nobody-granted-this", "--patience", "20s")
 	if code != 2 || stderr != "" {
 		t.Errorf("exit %d, stderr %q", code, stderr)
 	}
@@ -342,7 +342,7 @@ func TestWireCheckRefusesWrongUsage(t *testing.T) {
 		{"--target", target, "--key-file", t.TempDir()}, {"--target", target, "--key-file", empty}, {"--target", target, "--servers", ""}, {"--target", target, "--servers", "a,a"},
 		{"--target", target, "--servers", "bad name"}, {"--target", target, "--patience", "soon"}, {"--target", target, "--patience", "0s"}, {"--target", target, "--timeout", "-1s"},
 		{"--target", target, "--frame-bytes", "1"}, {"--target", target, "--json=perhaps"},
-		{"--target", target, "--log-level", "loud"}, {"--target", target, "--log-format", "xml"},
+		{"--target", target, "--sections", "auth,nothing"}, {"--target", target, "--log-level", "loud"}, {"--target", target, "--log-format", "xml"},
 	} {
 		code, stdout, stderr := runChaos(t, patience, append([]string{"wire-check"}, arguments...)...)
 		if code != 1 || stdout != "" || strings.Count(stderr, "\n") != 1 || !strings.HasPrefix(stderr, "acpod-chaos: ") {
@@ -378,9 +378,11 @@ func TestWireCheckAgainstNoPod(t *testing.T) {
 // A pod that is broken in one way is named in that way: the row that is about it fails, and hardly another.
 func TestWireCheckNamesWhatIsBroken(t *testing.T) {
 	t.Parallel()
-	none := startPod(t, checked(noAgent, grantsTwo))
-	demo := startPod(t, checked("", grantsTwo))
-	keyed := startPod(t, keyedConfig())
+	const smaller = "[limits]\nrequest_bytes = \"128KiB\"\nframe_bytes = \"1MiB\"\nresult_bytes = \"1MiB\"\n" // so that twenty runs are not mostly the carrying of 8 MiB
+	none := startPod(t, checked(noAgent, grantsTwo)+smaller)
+	large := startPod(t, checked(noAgent, grantsTwo))
+	demo := startPod(t, checked("", grantsTwo)+smaller)
+	keyed := startPod(t, strings.Replace(checked(noAgent, grantsTwo), "[acp]", "[acp]\nauth_key = \"the.key-1\"", 1)+smaller)
 	replace := func(old, new string) func(*link, []byte) [][]byte {
 		return func(_ *link, message []byte) [][]byte {
 			return [][]byte{bytes.ReplaceAll(message, []byte(old), []byte(new))}
@@ -409,7 +411,7 @@ func TestWireCheckNamesWhatIsBroken(t *testing.T) {
 		},
 		{
 			"writes an id in its own way", none, broken{toClient: replace(`"id":"a\/b"`, `"id":"a/b"`)},
-			[]string{"compliance/an id comes back as it came"}, nil, nil,
+			[]string{"compliance/an id comes back as it came"}, nil, []string{"--sections", "compliance,edges"},
 		},
 		{
 			"ends a turn before its last chunk", demo, broken{toClient: func(l *link, message []byte) [][]byte {
@@ -426,7 +428,7 @@ func TestWireCheckNamesWhatIsBroken(t *testing.T) {
 				}
 				return [][]byte{message}
 			}},
-			[]string{"compliance/the answer to a prompt comes after every update of its turn"}, nil, nil,
+			[]string{"compliance/the answer to a prompt comes after every update of its turn"}, nil, []string{"--sections", "compliance,lifecycle"},
 		},
 		{
 			"lets a wrong key in", keyed, broken{handshake: func(request string) string {
@@ -436,33 +438,33 @@ func TestWireCheckNamesWhatIsBroken(t *testing.T) {
 				"auth/a wrong key in Authorization is refused", "auth/a wrong key in Authorization is refused, whatever the subprotocol says",
 				"auth/a wrong key in a subprotocol is told on the socket",
 			},
-			nil, []string{"--key-file", keyFile(t, "the.key-1")},
+			nil, []string{"--key-file", keyFile(t, "the.key-1"), "--sections", "auth,compliance"},
 		},
 		{
 			"lets a page from elsewhere in", none, broken{handshake: func(request string) string {
 				return strings.Replace(request, "Origin: https://wire-check.invalid\r\n", "", 1)
 			}},
-			[]string{"auth/a page from elsewhere is refused"}, nil, nil,
+			[]string{"auth/a page from elsewhere is refused"}, nil, []string{"--sections", "auth,compliance"},
 		},
 		{
-			"answers a frame that is too large", none, broken{toPod: func(l *link, message []byte) [][]byte {
+			"answers a frame that is too large", large, broken{toPod: func(l *link, message []byte) [][]byte {
 				if len(message) <= frameLimit {
 					return [][]byte{message}
 				}
 				l.tell(`{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"too large"}}`)
 				return nil
 			}},
-			[]string{"lifecycle/a frame over frame_bytes closes the connection", "lifecycle/a request over frame_bytes is not answered either"}, nil, nil,
+			[]string{"lifecycle/a frame over frame_bytes closes the connection", "lifecycle/a request over frame_bytes is not answered either"}, nil, []string{"--sections", "edges,lifecycle"},
 		},
 		{
-			"closes the connection on a request that is too large", none, broken{toPod: func(l *link, message []byte) [][]byte {
+			"closes the connection on a request that is too large", large, broken{toPod: func(l *link, message []byte) [][]byte {
 				if len(message) > requestLimit && len(message) <= frameLimit && bytes.Contains(message[:200], []byte(`"method"`)) && idOf(message[:200]) != nil {
 					l.hangUp(1009)
 					return nil
 				}
 				return [][]byte{message}
 			}},
-			[]string{"lifecycle/a request over request_bytes is refused, and the connection lives"}, nil, nil,
+			[]string{"lifecycle/a request over request_bytes is refused, and the connection lives"}, nil, []string{"--sections", "edges,lifecycle"},
 		},
 		{
 			"connects a server twice", none, broken{
@@ -484,24 +486,26 @@ func TestWireCheckNamesWhatIsBroken(t *testing.T) {
 					return [][]byte{message}
 				},
 			},
-			[]string{"tunnel/B: a declared server is connected and listed", "tunnel/C: a declared server is connected and listed"}, []string{"B: the end of the session ends its connection"}, nil,
+			[]string{"tunnel/B: a declared server is connected and listed", "tunnel/C: a declared server is connected and listed"}, []string{"B: the end of the session ends its connection"}, []string{"--sections", "compliance,tunnel"},
 		},
 		{
 			"never disconnects", none, broken{toClient: drop("mcp/disconnect")},
 			[]string{"tunnel/A: the end of the session ends its connection", "tunnel/B: the end of the session ends its connection"},
-			[]string{"a server that a resume leaves out is disconnected once", "a session that moves to another connection takes its servers along"}, nil,
+			[]string{"a server that a resume leaves out is disconnected once", "a session that moves to another connection takes its servers along"},
+			[]string{"--sections", "tunnel", "--patience", "10s"}, // which each of these rows waits for
 		},
 		{
 			"keeps a cancel from the server", none, broken{toClient: drop("$/cancel_request")},
-			[]string{"tunnel/A: a cancel reaches the server", "tunnel/B: a cancel reaches the server", "tunnel/C: a cancel reaches the server", "tunnel/0: a cancel reaches the server"}, nil, nil,
+			[]string{"tunnel/A: a cancel reaches the server", "tunnel/B: a cancel reaches the server", "tunnel/C: a cancel reaches the server", "tunnel/0: a cancel reaches the server"}, nil,
+			[]string{"--sections", "tunnel", "--patience", "10s"},
 		},
 		{
 			"answers end_turn after a cancel", demo, broken{toClient: replace(`"stopReason":"cancelled"`, `"stopReason":"end_turn"`)},
-			[]string{"lifecycle/a cancel in the frame after its prompt cancels it", "lifecycle/a cancel in the middle of a turn ends it"}, []string{"a cancel reaches the server"}, nil,
+			[]string{"lifecycle/a cancel in the frame after its prompt cancels it", "lifecycle/a cancel in the middle of a turn ends it"}, nil, []string{"--sections", "compliance,lifecycle"},
 		},
 		{
 			"says -32600 of what is no JSON", none, broken{toClient: replace(`"code":-32700`, `"code":-32600`)},
-			[]string{"edges/what is no JSON is said to be none", "edges/what is nested deeper than 10,000 is no JSON"}, nil, nil,
+			[]string{"edges/what is no JSON is said to be none", "edges/what is nested deeper than 10,000 is no JSON"}, nil, []string{"--sections", "compliance,edges,lifecycle"},
 		},
 		{
 			"loses the joiners of emoji", demo, broken{toClient: func(_ *link, message []byte) [][]byte {
@@ -510,7 +514,7 @@ func TestWireCheckNamesWhatIsBroken(t *testing.T) {
 				}
 				return [][]byte{bytes.ReplaceAll(message, []byte("\u200d"), nil)}
 			}},
-			[]string{"edges/text of all scripts arrives as it was sent"}, []string{"text of all scripts passes through a tool"}, nil,
+			[]string{"edges/text of all scripts arrives as it was sent"}, nil, []string{"--sections", "compliance,edges"},
 		},
 		{
 			"reads and writes again what it carries", none, broken{toPod: func(_ *link, message []byte) [][]byte {
@@ -529,17 +533,17 @@ func TestWireCheckNamesWhatIsBroken(t *testing.T) {
 				}
 				return [][]byte{again}
 			}},
-			[]string{"tunnel/a result passes to the byte"}, nil, nil,
+			[]string{"tunnel/a result passes to the byte"}, nil, []string{"--sections", "edges,tunnel"},
 		},
 		{
 			"drops members that it does not know", none, broken{toPod: func(_ *link, message []byte) [][]byte {
 				return [][]byte{bytes.Replace(message, []byte(`,"x":[1.0,-0]`), nil, 1)}
 			}},
-			[]string{"tunnel/a result passes to the byte"}, nil, nil,
+			[]string{"tunnel/a result passes to the byte"}, nil, []string{"--sections", "edges,tunnel"},
 		},
 		{
 			"alters the result of a tool", none, broken{toPod: replace(`{\"selector\":\"#bump\"}`, `{\"selector\":\"#dump\"}`)},
-			[]string{"tunnel/A: its tools are found and called", "tunnel/B: its tools are found and called", "tunnel/C: its tools are found and called", "tunnel/0: its tools are found and called"}, nil, nil,
+			[]string{"tunnel/A: its tools are found and called", "tunnel/B: its tools are found and called", "tunnel/C: its tools are found and called", "tunnel/0: its tools are found and called"}, nil, []string{"--sections", "lifecycle,tunnel"},
 		},
 		{
 			"answers a notification", none, broken{toPod: func(l *link, message []byte) [][]byte {
@@ -548,7 +552,7 @@ func TestWireCheckNamesWhatIsBroken(t *testing.T) {
 				}
 				return [][]byte{message}
 			}},
-			[]string{"edges/a notification is never answered"}, nil, nil,
+			[]string{"edges/a notification is never answered"}, nil, []string{"--sections", "compliance,edges"},
 		},
 		{
 			"answers a request twice", none, broken{toClient: func(_ *link, message []byte) [][]byte {
@@ -562,7 +566,11 @@ func TestWireCheckNamesWhatIsBroken(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			code, r := checkWire(t, breakPod(t, row.pod.Public(), row.how), append([]string{"--servers", "a,b", "--patience", "20s"}, row.arguments...)...)
+			limits := []string{"--servers", "a,b", "--patience", "20s"}
+			if row.pod != large {
+				limits = append(limits, "--frame-bytes", fmt.Sprint(1<<20))
+			}
+			code, r := checkWire(t, breakPod(t, row.pod.Public(), row.how), append(limits, row.arguments...)...)
 			if code != 2 {
 				t.Errorf("exit %d", code)
 			}

@@ -75,6 +75,7 @@ Exit status: 0 all rows that were asked passed, 2 one failed, 3 the pod asks for
 	flags.StringVar(&cfg.Target, "target", "", "the pod's address, ws://HOST/acp")
 	flags.StringVar(&keyFile, "key-file", "", "file with the pod's key")
 	flags.StringSliceVar(&cfg.Servers, "servers", []string{conform.DefaultServer}, "names of servers that the pod grants")
+	flags.StringSliceVar(&cfg.Sections, "sections", nil, "sections to run: "+strings.Join(conform.Sections, ", ")+"; all when it is not given")
 	flags.BoolVar(&asJSON, "json", false, "print the report as JSON")
 	flags.DurationVar(&cfg.Patience, "patience", conform.DefaultPatience, "how long to wait for each thing that has to happen")
 	flags.DurationVar(&cfg.Timeout, "timeout", conform.DefaultTimeout, "how long the whole run may take")
@@ -110,6 +111,11 @@ func wireCheckConfig(cfg *conform.Config, keyFile string) error {
 	for i, name := range cfg.Servers {
 		if !acp.ValidServerName(name) || slices.Contains(cfg.Servers[:i], name) {
 			return misusef("--servers: %q is no server name, or stands twice", name)
+		}
+	}
+	for _, section := range cfg.Sections {
+		if !slices.Contains(conform.Sections, section) {
+			return misusef("--sections: %q is none of %s", section, strings.Join(conform.Sections, ", "))
 		}
 	}
 	if cfg.Patience < 10*time.Millisecond || cfg.Timeout <= 0 || cfg.FrameBytes < 128<<10 || cfg.FrameBytes > 1<<30 {

@@ -37,6 +37,9 @@ const (
 	sectionTunnel     = "tunnel"
 )
 
+// Sections are the names of all sections, in the order of the report.
+var Sections = []string{sectionAuth, sectionCompliance, sectionEdges, sectionLifecycle, sectionTunnel}
+
 // Rows are all rows, section by section.
 func Rows() []Row {
 	var all []Row

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/acpod/acpod/actors/chaos/wire"
@@ -23,6 +24,8 @@ type Config struct {
 	Target  string   // ws://HOST/acp
 	Key     string   // the pod's key; "" when it has none
 	Servers []string // names that the pod grants; empty is katashiro
+	// Sections are those that are run; empty is all of them.
+	Sections []string
 	// Patience bounds each wait for something that has to happen; 0 is 10 s.
 	Patience time.Duration
 	// Timeout bounds the run; what did not get its turn has failed. 0 is 3 minutes.
@@ -46,7 +49,13 @@ type attempt struct {
 }
 
 // Run runs all rows against the pod. The error is ErrKeyNeeded; everything else that goes wrong is a row that failed.
-func Run(ctx context.Context, cfg Config) (*Report, error) { return run(ctx, cfg, Rows()) }
+func Run(ctx context.Context, cfg Config) (*Report, error) {
+	rows := Rows()
+	if len(cfg.Sections) > 0 {
+		rows = slices.DeleteFunc(rows, func(row Row) bool { return !slices.Contains(cfg.Sections, row.Section) })
+	}
+	return run(ctx, cfg, rows)
+}
 
 func run(ctx context.Context, cfg Config, rows []Row) (*Report, error) {
 	begun := time.Now()

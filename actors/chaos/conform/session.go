@@ -147,8 +147,9 @@ func grantHint(state string) string {
 
 // expectState waits for a state of a server.
 func (s *session) expectState(name, state string) serverState {
-	if !s.p.until(func() bool { return s.state(name).State == state }) {
-		s.p.a.fail("state "+jsonrpc.Show(s.state(name).State), "server %q is not said to be %s", name, state)
+	s.p.until(func() bool { return s.state(name).State == state || s.state(name).State == "refused" })
+	if one := s.state(name); one.State != state {
+		s.p.a.fail("state "+jsonrpc.Show(one.State), "server %q is not said to be %s%s", name, state, grantHint(one.State))
 	}
 	return s.state(name)
 }

@@ -127,7 +127,7 @@ func tunnelRows() []Row {
 			one := newServer(a.name(), genA)
 			one.connect = func() reply { return reply{hold: true} }
 			s := p.open(one)
-			p.await("mcp/connect", func() bool { return len(one.connects) > 0 })
+			p.await("mcp/connect", func() bool { return len(one.connects) > 0 || s.state(one.name).State == "refused" })
 			if state := s.state(one.name); state.State != "connecting" {
 				a.fail("state "+jsonrpc.Show(state.State), "it is not said to be connecting: %s%s", jsonrpc.Show(state.Reason), grantHint(state.State))
 			}
