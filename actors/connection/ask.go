@@ -50,7 +50,7 @@ func (l *ledger) enterAsk(a *ask, maxConnects int) error {
 	case l.gone:
 		return tunnel.ErrGone
 	case a.connect && l.connects >= maxConnects:
-		return &kernel.Overloaded{Scope: "establishes_per_connection", Limit: int64(maxConnects), Used: int64(l.connects), Size: 1}
+		return &kernel.Overloaded{Scope: "establishes_per_connection", Limit: int64(maxConnects), Used: int64(l.connects), Size: 1, RetryAfter: readAgain}
 	}
 	l.lastAsk++
 	a.id = l.lastAsk

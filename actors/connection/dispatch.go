@@ -163,7 +163,7 @@ func capped(scope string, used, limit int) *jsonrpc.Error {
 	if used < limit {
 		return nil
 	}
-	return jsonrpc.Overloaded(jsonrpc.OverloadData{Scope: scope, Limit: int64(limit), Used: int64(used), Size: 1})
+	return jsonrpc.Overloaded(jsonrpc.OverloadData{Scope: scope, Limit: int64(limit), Used: int64(used), Size: 1, RetryAfter: readAgain})
 }
 
 // prompted checks initialized, prompts in flight, the id, and whether it is ours, in this order; busy and the content are the session's to check.

@@ -6,7 +6,7 @@ import (
 	"github.com/acpod/acpod/runtime/kernel"
 )
 
-// readAgain is the hint of a refusal: by then a client that reads has read something.
+// readAgain is the hint of a refusal that an answer ends: by then a client that reads and answers has done something.
 const readAgain = time.Second
 
 // marks are the two marks of a bound. Updates are taken below the soft one; what waits behind them waits in its session, where
