@@ -14,6 +14,9 @@ type LineTooLong struct {
 	Skipped int64 // bytes up to the newline
 	Max     int   // the limit
 	Cause   error // what Charge said, when it was Charge that refused
+	// Head and Tail are both ends of a line that Charge refused when all of it was
+	// at hand, up to 1 KiB each: so that somebody can tell which answer it was.
+	Head, Tail []byte
 }
 
 func (e *LineTooLong) Error() string {
@@ -76,7 +79,11 @@ func (l *LineReader) line() ([]byte, error) {
 			return nil, l.skip(len(line)+len(piece), part, nil)
 		}
 		if line, err = l.grow(line, len(piece), part); err != nil {
-			return nil, l.skip(len(line)+len(piece), part, err)
+			e := l.skip(len(line)+len(piece), part, err)
+			if !part && len(line) == 0 {
+				e.Head, e.Tail = ends1K(piece)
+			}
+			return nil, e
 		}
 		line = append(line, piece...)
 		if part {
@@ -88,6 +95,12 @@ func (l *LineReader) line() ([]byte, error) {
 		}
 		return line, nil
 	}
+}
+
+// ends1K copies both ends of a line.
+func ends1K(line []byte) (head, tail []byte) {
+	const most = 1 << 10
+	return bytes.Clone(line[:min(len(line), most)]), bytes.Clone(line[max(0, len(line)-most):])
 }
 
 // grow makes room for n bytes more: exactly that for a line's last piece, else twice
@@ -110,7 +123,7 @@ func (l *LineReader) grow(line []byte, n int, part bool) ([]byte, error) {
 
 // skip reads on to the end of the line, of which seen bytes were read already, and
 // keeps none of it. The end of the stream ends the line too; Next tells it after.
-func (l *LineReader) skip(seen int, part bool, cause error) error {
+func (l *LineReader) skip(seen int, part bool, cause error) *LineTooLong {
 	e := &LineTooLong{Skipped: int64(seen), Max: l.max, Cause: cause}
 	for part {
 		piece, err := l.r.ReadSlice('\n')

@@ -128,8 +128,25 @@ func TestALineThatNobodyPaysForIsSkipped(t *testing.T) {
 	if want := "a line of 307200 bytes was skipped: no bytes left"; e.Error() != want {
 		t.Errorf("told as %q", e.Error())
 	}
+	if e.Head != nil {
+		t.Errorf("%d bytes of a line that came in pieces are kept", len(e.Head))
+	}
 	if line, err := l.Next(); err != nil || string(line) != "c" {
 		t.Fatalf("%q, %v", line, err)
+	}
+}
+
+func TestALineAtHandThatNobodyPaysForShowsItsEnds(t *testing.T) {
+	broke := errors.New("no bytes left")
+	long := "head" + strings.Repeat("b", 10_000) + "tail"
+	l := NewLineReader(strings.NewReader("short\n"+long+"\n"), 1<<20)
+	l.Charge = func(int) error { return broke }
+	for _, line := range []string{"short", long} {
+		_, err := l.Next()
+		var e *LineTooLong
+		if !errors.As(err, &e) || string(e.Head) != line[:min(len(line), 1024)] || string(e.Tail) != line[max(0, len(line)-1024):] {
+			t.Fatalf("got %v with %.20q and %.20q", err, e.Head, e.Tail)
+		}
 	}
 }
 

@@ -572,3 +572,30 @@ func TestAStopDuringTheHandshakeLeavesNothing(t *testing.T) {
 		}
 	}
 }
+
+// A line for which there is no room is skipped, after a wait; the request that it answered is answered all the same.
+func TestAnAnswerForWhichThereIsNoRoomFailsItsRequest(t *testing.T) {
+	b := launchIn(t, kernel.Options{}, 1<<20, "good", func(c *Config) { c.LineWait = 300 * time.Millisecond })
+	b.ready()
+	hang := b.ask("hang", "")
+	b.do("echo", "1")
+	var taken []*kernel.Lease
+	for n := int64(512 << 10); n >= 1; {
+		if l, err := b.owner.Account().Acquire(n); err == nil {
+			taken = append(taken, l)
+		} else {
+			n /= 2
+		}
+	}
+	if err := b.agent.Signal(Notify{Method: "session/cancel", Params: []byte("{}")}); err != nil {
+		t.Fatal(err)
+	}
+	_, a := b.answer(hang)
+	var full *kernel.Overloaded
+	if !errors.As(a.Err, &full) || full.Limit != 1<<20 {
+		t.Errorf("the answer is %+v", a)
+	}
+	for _, l := range taken {
+		l.Release()
+	}
+}

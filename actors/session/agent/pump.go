@@ -273,6 +273,9 @@ func (p *reading) tooLong(ctx context.Context, at edge, long *jsonrpc.LineTooLon
 		why = full
 		refusal = jsonrpc.OverloadData{Scope: full.Scope, Limit: full.Limit, Used: full.Used, Size: full.Size, RetryAfter: full.RetryAfter}
 	}
+	if long.Head != nil { // a short one, for which there was no room
+		at = edge{head: long.Head, tail: long.Tail}
+	}
 	kind, id, method := at.envelope()
 	switch kind {
 	case jsonrpc.Response:
