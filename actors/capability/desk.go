@@ -17,6 +17,7 @@ type desk struct {
 	dead     deadTokens
 	names    names
 	view     *View
+	bill     bill
 
 	calls    map[uint64]*call
 	askers   map[*kernel.Question]*call
@@ -48,8 +49,12 @@ type (
 // Start takes over what the generation before had published.
 func (d *desk) Start(c *kernel.Ctx) error {
 	d.keys = newKeyBook(d.limits)
+	d.bill.free = d.cfg.Owner == "-"
 	if before := d.cfg.View.Load(); before != nil {
 		d.restore(before)
+		if !d.bill.pay(c.Account(), d.names.bytes(), len(d.declared), 0) {
+			c.Refuse("names_unpaid") // they keep their meaning all the same: they were shown
+		}
 	}
 	d.publish(c)
 	return nil
@@ -126,6 +131,7 @@ func (d *desk) Stop(c *kernel.Ctx, cause error) {
 	d.keys.clear()
 	d.schemas.dropUnless(func(*Tool) bool { return false })
 	d.releaseLists()
+	d.bill.lease.Release()
 }
 
 // settle answers at once or when the last connecting server has settled.

@@ -49,6 +49,12 @@ func (d *desk) claimKey(c *kernel.Ctx, k *call) (settled bool) {
 	e := d.keys.entries[id]
 	switch {
 	case e == nil:
+		if !d.bill.pay(c.Account(), d.bill.names, len(d.declared), min(len(d.keys.order)+1, d.limits.Keys)) {
+			c.Refuse("keys")
+			a := c.Account()
+			d.fail(c, k, &kernel.Overloaded{Scope: a.Scope(), Limit: a.Limit(), Used: a.Used(), Size: keyBytes})
+			return true
+		}
 		if k.key = d.keys.add(id, k); k.key == nil {
 			c.Refuse("keys")
 			d.fail(c, k, &kernel.Overloaded{Scope: "keys", Limit: int64(d.limits.Keys), Used: int64(len(d.keys.order)), Size: 1})

@@ -3,6 +3,7 @@ package capability
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/acpod/acpod/runtime/kernel"
 )
@@ -44,9 +45,12 @@ func (s *served) choose() Source {
 // declare remembers a name that the session's client has declared, within the bound
 // on how many a session may have in its life. A name beyond it is unknown.
 func (d *desk) declare(c *kernel.Ctx, name string) bool {
-	if _, known := d.declared[name]; !known && len(d.declared) >= d.limits.Servers {
-		c.Refuse("servers")
-		return false
+	if _, known := d.declared[name]; !known {
+		if len(d.declared) >= d.limits.Servers || !d.bill.pay(c.Account(), d.bill.names, len(d.declared)+1, len(d.keys.order)) {
+			c.Refuse("servers")
+			return false
+		}
+		name = strings.Clone(name) // not the frame that it came in
 	}
 	d.declared[name] = struct{}{}
 	return true
@@ -118,7 +122,9 @@ func (d *desk) publish(c *kernel.Ctx) {
 			}
 		}
 	}
-	if next := d.names.extend(offered); len(next.meaning) <= d.limits.Names {
+	if next := d.names.extend(offered); len(next.meaning) == len(d.names.meaning) {
+		// nothing new
+	} else if len(next.meaning) <= d.limits.Names && d.bill.pay(c.Account(), next.bytes(), len(d.declared), len(d.keys.order)) {
 		d.names = next
 	} else {
 		c.Refuse("names")

@@ -96,21 +96,35 @@ func Search(ctx context.Context, who Caller, q Query) ([]byte, *kernel.Lease, er
 		}
 		view = who.view()
 	}
+	work, refusal := afford(who.Account, view.searchBytes())
+	if refusal != nil {
+		return nil, nil, refusal
+	}
+	defer work.Release()
 	found, refusal := view.search(q)
 	if refusal != nil {
 		return nil, nil, refusal
 	}
-	lease, err := who.Account.Acquire(found.size)
-	var full *kernel.Overloaded
-	switch {
-	case errors.As(err, &full):
-		return nil, nil, overloaded(full)
-	case err != nil:
-		return nil, nil, &Refusal{Code: CancelledCall, Text: string(EndSession)}
+	lease, refusal := afford(who.Account, found.size)
+	if refusal != nil {
+		return nil, nil, refusal
 	}
 	text, _ := jsonrpc.ValidUTF8(found.text())
 	lease.Shrink(int64(cap(text)))
 	return text, lease, nil
+}
+
+// afford acquires on a caller's account, or says why that cannot be.
+func afford(account *kernel.Account, n int64) (*kernel.Lease, *Refusal) {
+	lease, err := account.Acquire(n)
+	var full *kernel.Overloaded
+	switch {
+	case errors.As(err, &full):
+		return nil, overloaded(full)
+	case err != nil:
+		return nil, &Refusal{Code: CancelledCall, Text: string(EndSession)}
+	}
+	return lease, nil
 }
 
 // settle waits until the desk says that nothing is connecting. A desk that does

@@ -52,7 +52,7 @@ func listOf(early bool, names ...string) *List {
 		n, reads := strings.CutSuffix(n, "!")
 		raw = append(raw, fmt.Sprintf(`{"name":%q,"description":"does %s","inputSchema":{"type":"object","properties":{"n":{"type":"integer"}}},"annotations":{"readOnlyHint":%v}}`, n, n, reads))
 	}
-	list, bad, err := mcp.ParseTools([]byte("[" + strings.Join(raw, ",") + "]"))
+	list, bad, err := mcp.ParseTools([]byte("["+strings.Join(raw, ",")+"]"), 1000)
 	if err != nil || len(bad) > 0 {
 		panic(fmt.Sprint(err, bad))
 	}

@@ -34,8 +34,9 @@ type memoryLedger struct {
 	order []KeyRecord
 }
 
-// memoryKeys bounds a memoryLedger; the oldest key is forgotten first.
-const memoryKeys = 4096
+// memoryKeys bounds a memoryLedger; the oldest key is forgotten first. It is for a desk without a state folder, and small,
+// as no account pays for it.
+const memoryKeys = 256
 
 func newMemoryLedger() *memoryLedger { return &memoryLedger{known: map[KeyRecord]KeyRecord{}} }
 

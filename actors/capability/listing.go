@@ -63,6 +63,9 @@ func (v *View) search(q Query) (*page, *Refusal) {
 	return p, nil
 }
 
+// searchBytes is what a search takes while it works: each name's entry in the catalog, its rank and its place in both orders.
+func (v *View) searchBytes() int64 { return 320 * int64(len(v.names.meaning)) }
+
 // page is one page of a search before it is written: what stands in it, and the most
 // bytes that its text can have.
 type page struct {

@@ -137,7 +137,7 @@ func oddTools(n, size int) *List {
 		raw = append(raw, fmt.Sprintf(`{"name":"tool.n%02d","description":%q,"inputSchema":{"type":"object","x":%q}}`, i, strings.Repeat("<", size), strings.Repeat("y", size)))
 	}
 	text := strings.ReplaceAll(strings.Join(raw, ","), "<<", `\u0001\"`)
-	list, bad, err := mcp.ParseTools([]byte("[" + text + "]"))
+	list, bad, err := mcp.ParseTools([]byte("["+text+"]"), 10_000)
 	if err != nil || len(bad) > 0 {
 		panic(fmt.Sprint(err, bad))
 	}
@@ -178,7 +178,7 @@ func TestASearchIsPaidForBeforeItIsWritten(t *testing.T) {
 		limit int64
 		fits  bool
 	}{{whole.size - 1, false}, {whole.size, true}} {
-		account := k.Account().Child("session_bytes", row.limit)
+		account := k.Account().Child("session_bytes", row.limit+v.searchBytes())
 		text, lease, err := Search(t.Context(), Caller{View: published, Account: account}, Query{Limit: 100})
 		var refusal *Refusal
 		if row.fits && (err != nil || account.Used() < int64(len(text))) {

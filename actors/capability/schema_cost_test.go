@@ -192,7 +192,7 @@ func TestALargePatternOnALongTextIsTooMuch(t *testing.T) {
 func TestADeskKeepsWhatItCompiledWithinItsBounds(t *testing.T) {
 	k := kerneltest.Start(t, kernel.Options{})
 	account := k.Account()
-	list, _, err := mcp.ParseTools([]byte(`[` + strings.TrimSuffix(strings.Repeat(`{"name":"a","inputSchema":{}},`, 3), ",") + `]`))
+	list, _, err := mcp.ParseTools([]byte(`[`+strings.TrimSuffix(strings.Repeat(`{"name":"a","inputSchema":{}},`, 3), ",")+`]`), 1000)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -80,8 +80,8 @@ func (a *actor) Receive(_ *kernel.Ctx, m kernel.Msg) error {
 // listen serves the socket until ctx ends, and then until what is open has been answered. It leaves the socket open.
 func (f *front) listen(ctx context.Context, socket *door.Socket, connections int) error {
 	// The door's own limit is only for those who come faster than others can be closed for them.
-	view := socket.View(connections+mostHeads, func(net.Addr) { f.count("connections") })
-	f.visits = newVisits(connections, mostHeads, f.count)
+	view := socket.View(connections+MostNewcomers, func(net.Addr) { f.count("connections") })
+	f.visits = newVisits(connections, f.count)
 	srv := &http.Server{
 		Handler:           f,
 		ReadHeaderTimeout: min(headerTimeout, f.cfg.ReadTimeout),
@@ -91,7 +91,6 @@ func (f *front) listen(ctx context.Context, socket *door.Socket, connections int
 		MaxHeaderBytes: headerBytes,
 		ErrorLog:       slog.NewLogLogger(f.log.Handler(), slog.LevelDebug),
 		BaseContext:    func(net.Listener) context.Context { return ctx },
-		ConnContext:    carried,
 		ConnState:      f.visits.changed,
 
 		MaxHeaderValueCount: headerLines,

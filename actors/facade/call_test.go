@@ -130,7 +130,7 @@ func TestASearchIsOneTextBlockThatIsJSON(t *testing.T) {
 	if dead := search(`{}`, bearer(s.token)); dead.Total != 0 {
 		t.Errorf("with a revoked token: %+v", dead)
 	}
-	kerneltest.Eventually(t, "the session's account is at zero", func() bool { return s.desk.Account().Used() == 0 })
+	kerneltest.Eventually(t, "the session's account is as before", func() bool { return s.desk.Account().Used() == s.idle })
 }
 
 func TestBadArgumentsAreRefusedAndReachNobody(t *testing.T) {
@@ -260,8 +260,8 @@ func TestCallsThatShareAnIdGetTheirOwnAnswers(t *testing.T) {
 	callers.Wait()
 	sessions[0].ready(t)
 	sessions[1].ready(t)
-	kerneltest.Eventually(t, "the sessions' accounts are at zero", func() bool {
-		return sessions[0].desk.Account().Used()+sessions[1].desk.Account().Used() == 0
+	kerneltest.Eventually(t, "the sessions' accounts are as before", func() bool {
+		return sessions[0].desk.Account().Used()+sessions[1].desk.Account().Used() == sessions[0].idle+sessions[1].idle
 	})
 }
 
@@ -396,7 +396,7 @@ func TestASlowReaderKeepsTheLeaseOfItsResult(t *testing.T) {
 		t.Errorf("the body of %d bytes is not the result of %d", len(body), len(result))
 	}
 	s.ready(t)
-	kerneltest.Eventually(t, "the result is paid back", func() bool { return s.desk.Account().Used() == 0 })
+	kerneltest.Eventually(t, "the result is paid back", func() bool { return s.desk.Account().Used() == s.idle })
 }
 
 // A client that reads nothing at all is cut off after the write timeout, and its result is paid back.
@@ -419,7 +419,7 @@ func TestAReaderThatStopsIsCutOff(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.ready(t)
-	kerneltest.Eventually(t, "the result is paid back", func() bool { return s.desk.Account().Used() == 0 })
+	kerneltest.Eventually(t, "the result is paid back", func() bool { return s.desk.Account().Used() == s.idle })
 }
 
 func TestAFullSessionIsToldOverloadedAndStillShakesHands(t *testing.T) {
@@ -550,7 +550,7 @@ func TestProgressMakesTheAnswerAStreamWithTheClientsOwnToken(t *testing.T) {
 		}
 	}
 	s.ready(t)
-	kerneltest.Eventually(t, "the session's account is at zero", func() bool { return s.desk.Account().Used() == 0 })
+	kerneltest.Eventually(t, "the session's account is as before", func() bool { return s.desk.Account().Used() == s.idle })
 }
 
 // A client that goes away while its result is being written has not got it: the same call again gets it, and nothing is done twice.
@@ -584,5 +584,5 @@ func TestAResultWhoseWritingFailedIsKeptForTheSameCall(t *testing.T) {
 		t.Errorf("the server was called %d times", n)
 	}
 	s.ready(t)
-	kerneltest.Eventually(t, "the result is paid back", func() bool { return s.desk.Account().Used() == 0 })
+	kerneltest.Eventually(t, "the result is paid back", func() bool { return s.desk.Account().Used() == s.idle })
 }

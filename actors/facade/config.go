@@ -30,8 +30,8 @@ type Config struct {
 	// Bytes bounds what the facade holds for anonymous callers and for requests whose session has no room. Default 64 MiB.
 	Bytes int64
 	// Connections is how many HTTP connections are open at once; past it the one that has been idle longest is closed.
-	// Default 4,096; an idle one costs about 16 KiB, which no account shows, so that is 64 MiB at worst. Up to 128 of them
-	// may be in the middle of a request's head, of up to half a MiB each.
+	// Default 4,096; an idle one costs about 16 KiB, which no account shows, and one that sends a head that
+	// never ends three times as much.
 	Connections int
 	// ReadTimeout is how long a client may take to send one request. Default 30 s.
 	ReadTimeout time.Duration

@@ -129,8 +129,20 @@ func (x *exchange) cancelled(params []byte) {
 	}
 }
 
+// negotiationCopies is how often mcp-go has the params of a message at once: as bytes, decoded, and in a copy of each.
+const negotiationCopies = 8
+
 // negotiate answers what is about the server itself.
 func (x *exchange) negotiate(frame jsonrpc.Frame) {
+	copies, err := x.payer().Acquire(negotiationCopies * int64(len(frame.Params)))
+	if err != nil && x.payer() != x.front.account { // an agent whose session is full can still shake hands
+		copies, err = x.front.account.Acquire(negotiationCopies * int64(len(frame.Params)))
+	}
+	if err != nil {
+		x.front.full(x.paced.w, err)
+		return
+	}
+	defer copies.Release()
 	status, result, failure, err := x.front.negotiator.answer(x.r.Context(), x.r.Header, frame.Method, frame.Params)
 	switch {
 	case err != nil:

@@ -37,7 +37,6 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		panic(http.ErrAbortHandler) // the connection is closed already
 	}
 	defer f.open.RUnlock()
-	f.visits.serve(r)
 	defer func() {
 		p := recover()
 		if p == nil {

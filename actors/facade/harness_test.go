@@ -109,6 +109,7 @@ type session struct {
 	token  string
 	desk   kernel.Ref
 	server *played
+	idle   int64 // what its desk remembers of it, once its server is ready
 }
 
 // played is a capability.Source whose calls go to an actor that the test drives.
@@ -165,6 +166,7 @@ func (w *world) session(name string, state capability.State, behave func(*kernel
 	if state == capability.Ready {
 		kerneltest.Eventually(w.t, "the desk publishes its names", func() bool { v := view.Load(); return v != nil && len(v.Catalog()) == 2 })
 	}
+	s.idle = desk.Account().Used()
 	return s
 }
 
@@ -176,7 +178,7 @@ func deskSpec(name string, cfg capability.DeskConfig) kernel.Spec {
 }
 
 func parsedTools(t testing.TB) []mcp.Tool {
-	tools, bad, err := mcp.ParseTools([]byte(twoTools))
+	tools, bad, err := mcp.ParseTools([]byte(twoTools), 1000)
 	if err != nil || len(bad) > 0 {
 		t.Fatal(err, bad)
 	}

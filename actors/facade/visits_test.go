@@ -26,33 +26,25 @@ func TestWhichConnectionGoes(t *testing.T) {
 	for _, row := range []struct{ name, steps, gone string }{
 		{"there is room", "a+ b+", ""},
 		{"the longest idle", "a+ b+ c+ d+", "a"},
-		{"idle since its last request", "a+ b+ c+ a! a= a. d+", "b"},
-		{"a head on its way is no idle connection", "a+ b+ c+ a! d+", "b"},
-		{"the slowest head when none is idle", "a+ b+ c+ a! b= c= d+", "a"},
-		{"the newcomer when all are in use", "a+ b+ c+ a= b= c= d+", "d"},
+		{"and then the next", "a+ b+ c+ d+ e+", "ab"},
+		{"idle since its last request", "a+ b+ c+ a= a. d+", "b"},
+		{"not one that is busy", "a+ b+ c+ a= d+", "b"},
+		{"the newcomer when all are busy", "a+ b+ c+ a= b= c= d+", "d"},
 		{"one that has gone makes room", "a+ b+ c+ b- d+", ""},
-		{"too many heads", "a+ b+ c+ a! b! c!", "a"},
-		{"a head that has come is none", "a+ b+ c+ a! a= b! c!", ""},
-		{"a head that has gone is none", "a+ b+ c+ a! a- b! c!", ""},
 	} {
-		v := newVisits(3, 2, func(string) {})
+		v := newVisits(3, func(string) {})
 		gone := ""
-		note := func(conn net.Conn, _ string) {
-			if conn != nil {
-				gone += conn.(*named).name
-			}
-		}
 		for step := range strings.FieldsSeq(row.steps) {
 			conn := conns[step[:1]]
 			switch step[1] {
 			case '+':
-				note(v.come(conn))
-			case '!':
-				note(v.turn(conn, reading))
+				if out, _ := v.come(conn); out != nil {
+					gone += out.(*named).name
+				}
 			case '=':
-				note(v.turn(conn, serving))
+				v.turn(conn, true)
 			case '.':
-				note(v.turn(conn, idle))
+				v.turn(conn, false)
 			case '-':
 				v.gone(conn)
 			}

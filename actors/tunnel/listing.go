@@ -76,6 +76,8 @@ func (l *listing) take(account *kernel.Account, page []mcp.Tool, bad []mcp.BadTo
 	switch {
 	case why != notYet:
 		return why, left
+	case len(bad) >= mcp.MaxBadTools:
+		return notAnyTool, left
 	case next == "":
 		return complete, left
 	case seen:
@@ -94,7 +96,13 @@ func (a *actor) early(c *kernel.Ctx) {
 	if len(raw) == 0 || a.t.Tools().List != nil {
 		return
 	}
-	tools, bad, err := mcp.ParseTools(raw)
+	texts, err := c.Account().Acquire(int64(len(raw)))
+	if err != nil {
+		c.Refuse(string(noRoom))
+		return
+	}
+	defer texts.Release()
+	tools, bad, err := mcp.ParseTools(raw, a.t.limits.Tools+spareTools)
 	if err != nil {
 		c.Refuse(string(notAnyTool))
 		return
@@ -129,6 +137,11 @@ func (a *actor) page(c *kernel.Ctx, cursor string) error {
 	return nil
 }
 
+// spareTools is how many tools of a page are read beyond those that may be listed: some of those before may be too large to be.
+const spareTools = 256
+
+var errNoRoom = fmt.Errorf("the session has no room for its tools (%s)", noRoom)
+
 // paged takes a page and goes on, or publishes.
 func (a *actor) paged(c *kernel.Ctx, m *kernel.Answer, err error) error {
 	if err != nil {
@@ -138,18 +151,23 @@ func (a *actor) paged(c *kernel.Ctx, m *kernel.Answer, err error) error {
 	if err != nil {
 		return a.unlisted(c, err)
 	}
-	tools, bad, next, err := mcp.ParseToolsPage(result)
+	l := a.listing
+	texts, err := c.Account().Acquire(int64(len(result))) // of the tools, until they are copied or left out
+	if err != nil {
+		return a.unlisted(c, errNoRoom)
+	}
+	defer texts.Release()
+	tools, bad, next, err := mcp.ParseToolsPage(result, l.limits.Tools-len(l.tools)+spareTools)
 	if err != nil {
 		return a.unlisted(c, err)
 	}
-	l := a.listing
 	why, left := l.take(c.Account(), tools, bad, next)
 	a.count(c, left)
 	switch why {
 	case notYet:
 		return a.page(c, next)
 	case noRoom:
-		return a.unlisted(c, fmt.Errorf("the session has no room for its tools (%s)", noRoom))
+		return a.unlisted(c, errNoRoom)
 	case complete:
 	default:
 		c.Refuse(string(why))

@@ -174,7 +174,7 @@ func FuzzPagesOfAnyServer(f *testing.F) {
 		l := &listing{limits: Limits{Tools: 4, SchemaBytes: 256, Pages: 3}.withDefaults(), cursors: map[string]struct{}{}}
 		account := accountFor(t)
 		for _, page := range [][]byte{a, b, a, b} {
-			tools, bad, next, err := mcp.ParseToolsPage(page)
+			tools, bad, next, err := mcp.ParseToolsPage(page, 4)
 			if err != nil {
 				continue
 			}

@@ -49,9 +49,13 @@ type BadTool struct {
 	Why   string // one line
 }
 
-// ParseToolsPage reads one page of tools/list. next is "" on the last page. It is an
-// error when the result is no page at all.
-func ParseToolsPage(result []byte) (tools []Tool, bad []BadTool, next string, err error) {
+// MaxBadTools is how many entries that are no tools are read of one page or list:
+// whatever stands behind them is not.
+const MaxBadTools = 256
+
+// ParseToolsPage reads one page of tools/list, as ParseTools its array. next is "" on
+// the last page. It is an error when the result is no page at all.
+func ParseToolsPage(result []byte, most int) (tools []Tool, bad []BadTool, next string, err error) {
 	o, err := jsonrpc.ParseObject(result)
 	if err != nil {
 		return nil, nil, "", fmt.Errorf("result of tools/list: %w", err)
@@ -60,7 +64,7 @@ func ParseToolsPage(result []byte) (tools []Tool, bad []BadTool, next string, er
 		return nil, nil, "", fmt.Errorf("result of tools/list: %w", err)
 	}
 	raw, _ := o.Get("tools")
-	if tools, bad, err = ParseTools(raw); err != nil {
+	if tools, bad, err = ParseTools(raw, most); err != nil {
 		return nil, nil, "", fmt.Errorf("result of tools/list: %w", err)
 	}
 	if raw, ok := o.Get("nextCursor"); ok && !jsonrpc.IsNull(raw) {
@@ -71,8 +75,11 @@ func ParseToolsPage(result []byte) (tools []Tool, bad []BadTool, next string, er
 	return tools, bad, next, nil
 }
 
-// ParseTools reads an array of tools: of a page, or of a declaration's early list.
-func ParseTools(array []byte) (tools []Tool, bad []BadTool, err error) {
+// ParseTools reads an array of tools: of a page, or of a declaration's early list. It
+// stops behind one tool more than most, which tells that there are more, and behind
+// MaxBadTools entries that are none. The texts of the tools are at most as long as the
+// array.
+func ParseTools(array []byte, most int) (tools []Tool, bad []BadTool, err error) {
 	elements, err := jsonrpc.Elements(array)
 	if err != nil {
 		return nil, nil, fmt.Errorf("tools: %w", err)
@@ -80,10 +87,14 @@ func ParseTools(array []byte) (tools []Tool, bad []BadTool, err error) {
 	for n, e := range elements {
 		t, err := parseTool(e)
 		if err != nil {
-			bad = append(bad, BadTool{Index: n, Name: t.Name, Why: err.Error()})
+			if bad = append(bad, BadTool{Index: n, Name: t.Name, Why: err.Error()}); len(bad) >= MaxBadTools {
+				break
+			}
 			continue
 		}
-		tools = append(tools, t)
+		if tools = append(tools, t); len(tools) > most {
+			break
+		}
 	}
 	return tools, bad, nil
 }

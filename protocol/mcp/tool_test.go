@@ -30,7 +30,7 @@ func TestOneOddToolHidesNoneOfItsSiblings(t *testing.T) {
 	}
 	for entry, why := range odd {
 		page := `{"tools":[` + first + `,` + entry + `,` + last + `],"nextCursor":"c\u0032"}`
-		tools, bad, next, err := ParseToolsPage([]byte(page))
+		tools, bad, next, err := ParseToolsPage([]byte(page), 1000)
 		if err != nil {
 			t.Fatalf("%.60s: %v", entry, err)
 		}
@@ -46,7 +46,7 @@ func TestOneOddToolHidesNoneOfItsSiblings(t *testing.T) {
 func TestWhatIsReadOfATool(t *testing.T) {
 	tools, bad, next, err := ParseToolsPage([]byte(`{"tools":[{"name":"n","title":"T","description":"D","inputSchema":{ "type":"object" },"outputSchema":{"x":1},
 		"annotations":{"readOnlyHint":true,"destructiveHint":false,"idempotentHint":"yes","title":"other"},"execution":{"taskSupport":"required"}},
-		{"name":"m","title":5,"description":null,"inputSchema":{},"outputSchema":true,"annotations":{"title":"A"}}],"nextCursor":null,"_meta":{}}`))
+		{"name":"m","title":5,"description":null,"inputSchema":{},"outputSchema":true,"annotations":{"title":"A"}}],"nextCursor":null,"_meta":{}}`), 1000)
 	if err != nil || len(bad) != 0 || next != "" || len(tools) != 2 {
 		t.Fatalf("%v, %+v, %q, %v", tools, bad, next, err)
 	}
@@ -64,18 +64,18 @@ func TestWhatIsReadOfATool(t *testing.T) {
 
 func TestAPageThatIsNone(t *testing.T) {
 	for _, page := range []string{``, `null`, `[]`, `{}`, `{"tools":{}}`, `{"tools":null}`, `{"tools":[],"tools":[]}`, `{"tools":[],"nextCursor":5}`, `{"tools":[],"nextCursor":"a","nextCursor":"b"}`} {
-		if tools, bad, next, err := ParseToolsPage([]byte(page)); err == nil {
+		if tools, bad, next, err := ParseToolsPage([]byte(page), 1000); err == nil {
 			t.Errorf("%s gave %v, %v, %q", page, tools, bad, next)
 		}
 	}
-	if tools, bad, next, err := ParseToolsPage([]byte(`{"tools":[]}`)); err != nil || len(tools)+len(bad) != 0 || next != "" {
+	if tools, bad, next, err := ParseToolsPage([]byte(`{"tools":[]}`), 1000); err != nil || len(tools)+len(bad) != 0 || next != "" {
 		t.Errorf("the empty page: %v", err)
 	}
 }
 
 func TestACloneOwnsItsBytes(t *testing.T) {
 	page := []byte(`{"tools":[{"name":"n","inputSchema":{"a":1},"outputSchema":{"b":2},"annotations":{"readOnlyHint":true}}]}`)
-	tools, _, _, err := ParseToolsPage(page)
+	tools, _, _, err := ParseToolsPage(page, 1000)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,11 +89,11 @@ func TestACloneOwnsItsBytes(t *testing.T) {
 }
 
 func TestEarlyToolsAreReadLikeAPage(t *testing.T) {
-	tools, bad, err := ParseTools([]byte(`[{"name":"a","inputSchema":{}},1]`))
+	tools, bad, err := ParseTools([]byte(`[{"name":"a","inputSchema":{}},1]`), 1000)
 	if err != nil || len(tools) != 1 || len(bad) != 1 {
 		t.Errorf("%v, %v, %v", tools, bad, err)
 	}
-	if _, _, err := ParseTools(nil); err == nil {
+	if _, _, err := ParseTools(nil, 1000); err == nil {
 		t.Error("nothing is no array")
 	}
 }
@@ -106,7 +106,7 @@ func FuzzParseToolsPage(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		tools, bad, _, err := ParseToolsPage(b)
+		tools, bad, _, err := ParseToolsPage(b, 1000)
 		if err != nil && (tools != nil || bad != nil) {
 			t.Fatal("an error and tools")
 		}
