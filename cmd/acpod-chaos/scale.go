@@ -19,7 +19,7 @@ const (
 	scaleCallers  = 64
 	scaleParallel = 64
 	scalePayload  = 1 << 10
-	scaleSettle   = 10 * time.Second
+	scaleSettle   = 20 * time.Second // every client is sent one keep-alive meanwhile
 )
 
 func newScale() *cobra.Command {
