@@ -39,7 +39,7 @@ func (r *run) startAgents(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	a := &agents{folder: dir, sessions: min(max(r.o.Extensions/25, 3), 12)}
+	a := &agents{folder: dir, sessions: min(max(r.o.Extensions/20, 4), 12)}
 	agentLines, limitLines, err := prompter.Prepare(dir, r.o.Agent, a.sessions)
 	if err != nil {
 		return err
@@ -63,9 +63,12 @@ func (r *run) startAgents(ctx context.Context) error {
 // agentTTL is how long a session outlives a client that does not come back, in the pod with agents.
 const agentTTL = 5 * time.Second
 
+// agentPace is about how long a session waits between two turns.
+const agentPace = 50 * time.Millisecond
+
 func (a *agents) driver(r *run, faults *fault.Set) (*prompter.Driver, error) {
 	return prompter.New(prompter.Config{
-		Sessions: a.sessions, Seed: r.o.Seed, Book: r.book, Faults: faults, Traffic: &r.traffic, Tally: r.turns,
+		Sessions: a.sessions, Seed: r.o.Seed, Book: r.book, Faults: faults, Traffic: &r.traffic, Tally: r.turns, Pace: agentPace,
 		Open: func(ctx context.Context, _ string) (*wire.Socket, error) {
 			return wire.Open(ctx, wire.Dial{URL: a.pod.ACP(), Timeout: patience})
 		},

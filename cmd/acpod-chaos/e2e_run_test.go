@@ -75,6 +75,7 @@ func attack(t *testing.T, arguments ...string) runReport {
 	if code != 0 {
 		t.Fatalf("%v ended with %d:\n%s\n%s", all, code, stdout, withoutProgress(stderr))
 	}
+	t.Log(stdout)
 	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)

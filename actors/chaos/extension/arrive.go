@@ -109,8 +109,20 @@ func (e *Extension) enter(ctx context.Context, p *peer.Peer, s *slot) error {
 			return reply.Error
 		}
 		e.w.Doings.Count("resume_unknown")
+		if s.ending {
+			e.forget(s)
+			return e.openUnlessCalm(ctx, p, s)
+		}
 		e.w.Book.Break(invariant.Alive, []string{s.entryPlace()}, "extension %d: its own session %d is unknown to the pod: %v", e.number, s.number, reply.Error)
 		e.forget(s)
+	}
+	return e.openUnlessCalm(ctx, p, s)
+}
+
+// openUnlessCalm opens a new session for one that is gone; an extension that leaves needs none.
+func (e *Extension) openUnlessCalm(ctx context.Context, p *peer.Peer, s *slot) error {
+	if e.isCalm() {
+		return nil
 	}
 	return e.open(ctx, p, s)
 }
@@ -180,7 +192,7 @@ func (s *slot) entryPlace() string {
 // forget ends a session for its callers.
 func (e *Extension) forget(s *slot) {
 	e.w.Directory[s.index].Store(nil)
-	s.id, s.server, s.entry = "", nil, nil
+	s.id, s.server, s.entry, s.ending = "", nil, nil, false
 }
 
 // facadeOf reads `_meta["acpod.dev/facade"]`.

@@ -38,6 +38,7 @@ type slot struct {
 	number int
 	server *server.Server
 	entry  *Entry
+	ending bool // its close was asked for, and may have been done although the answer was lost
 }
 
 // New makes the extension with that number, whose sessions have the places of the directory from first on.

@@ -77,13 +77,18 @@ func (e *Extension) depart(ctx context.Context) bool {
 
 // close closes a session and looks whether its token is dead.
 func (e *Extension) close(ctx context.Context, s *slot) bool {
+	s.ending = true
 	reply, err := e.peer.Call(ctx, acp.MethodSessionClose, append(jsonrpc.AppendString([]byte(`{"sessionId":`), s.id), '}'), Patience)
 	if err != nil {
 		return false
 	}
 	if reply.Error != nil {
 		e.w.Doings.Count("close_refused")
-		return reply.Error.Code == jsonrpc.InvalidParams
+		if reply.Error.Code != jsonrpc.InvalidParams {
+			return false
+		}
+		e.forget(s) // an earlier close was done, and its answer lost
+		return true
 	}
 	e.w.Doings.Count("closed")
 	e.peer.Connections.Over(s.server.ID, time.Now())
