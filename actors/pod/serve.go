@@ -87,7 +87,8 @@ type life struct {
 	sockets   *sockets
 	ready     readyFile
 	guardian  *process.Guardian
-	ledger    *fileLedger // nil = idempotency keys are forgotten with the pod
+	ledger    *fileLedger // nil = there is no state folder
+	keys      capability.Ledger
 	kernel    *kernel.Kernel
 	inspector *inspect.Inspector
 	flight    *inspect.Flight
@@ -140,10 +141,7 @@ func (l *life) compose() error {
 	var auditSpec kernel.Spec
 	l.recorder, auditSpec = audit.New(audit.Config{Path: cfg.Audit.Path, Log: l.log.Handler()})
 	calls := &atomic.Int64{}
-	shared := capability.DeskConfig{Audit: l.recorder, Open: calls}
-	if l.ledger != nil {
-		shared.Ledger = l.ledger
-	}
+	shared := capability.DeskConfig{Audit: l.recorder, Open: calls, Ledger: l.keys}
 	desk := deskConfig(cfg, shared)
 
 	facadeURL := ""
@@ -191,11 +189,12 @@ func (l *life) compose() error {
 	return nil
 }
 
-// openState makes the state folder and opens what is kept in it. A pod without one runs, and says what it cannot do.
+// openState makes the state folder and opens what is kept in it. A pod without one runs, says what it cannot do, and refuses that.
 func (l *life) openState() string {
 	dir := stateDir(l.opts.Config.State, l.opts.Environ)
 	if dir == "" {
-		l.log.Warn("no state folder: neither HOME nor XDG_STATE_HOME is set; idempotency keys and process groups are forgotten with the pod; set state.dir")
+		l.keys = noLedger{errNoState}
+		l.log.Warn("no state folder: neither HOME nor XDG_STATE_HOME is set; calls with an idempotency key are refused, process groups are forgotten with the pod; set state.dir")
 		return ""
 	}
 	err := os.MkdirAll(dir, 0o700)
@@ -203,9 +202,11 @@ func (l *life) openState() string {
 		l.ledger, err = openLedger(dir, l.opts.Config.State.Retention, time.Now)
 	}
 	if err != nil {
-		l.log.Warn("the state folder cannot be used: idempotency keys and process groups are forgotten with the pod; set state.dir to a writable folder", "error", err)
+		l.keys = noLedger{err}
+		l.log.Warn("the state folder cannot be used: calls with an idempotency key are refused, process groups are forgotten with the pod; set state.dir to a writable folder", "error", err)
 		return ""
 	}
+	l.keys = l.ledger
 	return dir
 }
 
