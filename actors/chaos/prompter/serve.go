@@ -24,6 +24,10 @@ func (s *Session) serve(p *peer.Peer, f jsonrpc.Frame) {
 		s.update(p, f.Params)
 	case f.Method == acp.MethodPermission:
 		s.asked(p, f)
+	case f.Method == acp.MethodKeepalive:
+		s.mu.Lock()
+		s.alive++
+		s.mu.Unlock()
 	case f.Method == acp.MethodTurnEnded:
 		s.ended(f.Params)
 	case f.Kind == jsonrpc.Request:

@@ -36,6 +36,7 @@ type Session struct {
 	number int
 	secret string
 	Server *server.Server
+	Facade Facade // told by a pod that runs no agent
 
 	sockets int
 	peer    *peer.Peer
@@ -48,6 +49,7 @@ type Session struct {
 	told  []string                   // ends that _acpod/turn_ended told, in the words of Outcome
 	news  chan struct{}              // 1: something was told
 	hold  bool
+	alive int      // keep-alives
 	early []string // names of the updates of agent.Early that came
 }
 
@@ -131,13 +133,23 @@ func (s *Session) Open(ctx context.Context) error {
 		return err
 	}
 	var opened struct {
-		ID string `json:"sessionId"`
+		ID   string `json:"sessionId"`
+		Meta struct {
+			Facade Facade `json:"acpod.dev/facade"`
+		} `json:"_meta"`
 	}
 	if err := json.Unmarshal(result, &opened); err != nil || opened.ID == "" {
 		return fmt.Errorf("session/new gave no session: %.200q", result)
 	}
+	s.Facade = opened.Meta.Facade
 	s.setID(opened.ID)
 	return nil
+}
+
+// Facade is where the tools of a session are, for who is told.
+type Facade struct {
+	URL   string `json:"url"`
+	Token string `json:"token"`
 }
 
 // Account is what a resume tells.
@@ -236,6 +248,13 @@ func (s *Session) Count(key string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.turns[key].book.Count
+}
+
+// Alive is how many keep-alives have come.
+func (s *Session) Alive() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.alive
 }
 
 // Early are the updates that came of those that the agent wrote before its session was known, see agent.Early.
