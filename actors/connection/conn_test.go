@@ -172,7 +172,7 @@ func TestAFrameSentAheadOfThe101IsNotLost(t *testing.T) {
 }
 
 func TestLimitsOfConnections(t *testing.T) {
-	for scope, cfg := range map[string]Config{"connections": {Connections: 2}, "connections_per_address": {ConnectionsPerAddress: 2}} {
+	for scope, cfg := range map[string]Config{"connections": {Connections: 2, HandshakePatience: time.Hour}, "connections_per_address": {ConnectionsPerAddress: 2, HandshakePatience: time.Hour}} {
 		t.Run(scope, func(t *testing.T) {
 			p := startPod(t, cfg)
 			first := p.dial()

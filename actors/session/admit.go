@@ -195,9 +195,9 @@ func (v *supervisor) full(err error) *jsonrpc.Error {
 
 // check looks at the folders, off the turn.
 func (v *supervisor) check(e *entry) {
-	workdir := v.s.cfg.Workdir
+	workdir, resolve := v.s.cfg.Workdir, v.s.folders
 	v.c.Go("folders", func(context.Context) kernel.Msg {
-		folders, bad := resolveFolders(workdir, e.params)
+		folders, bad := resolve(workdir, e.params)
 		e.folders = folders
 		return checked{entry: e, bad: bad}
 	})

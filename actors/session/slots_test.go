@@ -159,6 +159,44 @@ func TestTwoAtOnceForTheLastPlaceStartOneAgent(t *testing.T) {
 	})
 }
 
+// A session that is suspended while the resume of it, then a living one, is on its way in comes back with a slot of its own, or not at all.
+func TestAResumeThatFindsItSuspendedNeedsASlot(t *testing.T) {
+	for _, room := range []bool{true, false} {
+		inPod(t, func(c *Config) { c.Sessions, c.SessionTTL = 1, time.Hour }, func(p *pod) {
+			c := p.client("k", 1)
+			id := c.opened(`[]`)
+			c.leave()
+			p.after(59 * time.Minute)
+			resolve := p.s.folders
+			p.s.folders = func(workdir string, params *Params) (Folders, *jsonrpc.Error) {
+				time.Sleep(2 * time.Minute) // a slow disk
+				return resolve(workdir, params)
+			}
+			back := p.client("k", 1)
+			req := back.resume(id, `[]`)
+			p.after(90 * time.Second) // suspended
+			if n := p.used("sessions"); n != 0 {
+				t.Fatalf("%d sessions are counted", n)
+			}
+			p.s.folders = resolve
+			other := p.client("l", 2)
+			if !room {
+				other.opened(`[]`)
+			}
+			p.after(time.Minute)
+			if !room {
+				p.refused(back, req, "sessions", 1)
+			} else if a := back.answer(req); a == nil || a.err != nil || p.used("sessions") != 1 {
+				t.Errorf("answered %+v, %d are counted", a, p.used("sessions"))
+			}
+			back.leave()
+			other.leave()
+			p.after(2 * time.Hour)
+			p.atRest()
+		})
+	}
+}
+
 // A supervisor that crashes takes its sessions along; its successor begins with nothing taken, and what an old turn still
 // asks for is refused.
 func TestACrashOfTheSupervisorGivesAllSlotsBack(t *testing.T) {

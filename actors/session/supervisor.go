@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/acpod/acpod/actors/session/agent"
+	"github.com/acpod/acpod/protocol/jsonrpc"
 	"github.com/acpod/acpod/runtime/kernel"
 )
 
@@ -21,6 +22,7 @@ type Sessions struct {
 	merged     atomic.Int64 // updates that left as part of another frame
 	living     atomic.Int64
 	newID      func() string
+	folders    func(workdir string, p *Params) (Folders, *jsonrpc.Error)
 	agentSpec  func(agent.Config, kernel.Ref, string) kernel.Spec // of a session's agent
 	learnAgent func(context.Context, agent.Config) (*agent.Info, error)
 	quiet      chan struct{} // has room for one: a turn ended, and none runs
@@ -30,7 +32,7 @@ type Sessions struct {
 func New(cfg Config) *Sessions {
 	cfg = cfg.withDefaults()
 	return &Sessions{cfg: cfg, tokens: &Tokens{}, learned: newLearned(), gate: newGate(&cfg), quiet: make(chan struct{}, 1),
-		newID: newID, agentSpec: agent.Spec, learnAgent: agent.Learn}
+		newID: newID, folders: resolveFolders, agentSpec: agent.Spec, learnAgent: agent.Learn}
 }
 
 // Tokens implements facade.Callers.

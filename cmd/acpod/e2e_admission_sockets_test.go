@@ -78,10 +78,10 @@ func TestTheLongestSilentSocketMakesRoom(t *testing.T) {
 			}
 			p := startPod(t, with(baseConfig, row.limit, n))
 			speaker := greeted(t, p)
+			began := time.Now() // before the pod knows of the oldest
 			oldest := upgraded(t, p)
-			began := time.Now()
 			younger := upgraded(t, p)
-			if _, status, retry, body := comes(t, p, ""); time.Since(began) < 4*time.Second && (status != 503 || retry != "5" || !strings.Contains(body, row.scope)) {
+			if _, status, retry, body := comes(t, p, ""); time.Since(began) < 4500*time.Millisecond && (status != 503 || retry != "5" || !strings.Contains(body, row.scope)) {
 				t.Errorf("one too many is answered %d, Retry-After %q, %q", status, retry, body)
 			}
 			var newcomer *wirePeer
@@ -89,7 +89,7 @@ func TestTheLongestSilentSocketMakesRoom(t *testing.T) {
 				newcomer, _, _, _ = comes(t, p, "")
 				return newcomer != nil
 			})
-			if waited := time.Since(began); waited < 4500*time.Millisecond {
+			if waited := time.Since(began); waited < 5*time.Second {
 				t.Errorf("the first was displaced after %v", waited)
 			}
 			first, payload := oldest.frame()
@@ -135,6 +135,9 @@ func TestAnAddressIsTheSocketsOwn(t *testing.T) {
 	if status != 101 {
 		t.Fatalf("the first: %d", status)
 	}
+	speaks := &wirePeer{t, first} // so that it makes room for nobody, however slow this machine is
+	speaks.send(initialize)
+	speaks.answered("1", 0)
 	for _, claim := range []string{"", "X-Forwarded-For: 192.0.2.2\r\n", "X-Forwarded-For: 127.0.0.2\r\n", "Forwarded: for=192.0.2.3;host=localhost\r\n", "X-Real-IP: 192.0.2.4\r\n", "X-Forwarded-For: 192.0.2.5, 192.0.2.6\r\nForwarded: for=\"[2001:db8::1]\"\r\n"} {
 		if _, status, body := enter("127.0.0.1", claim); status != 503 || !strings.Contains(body, "connections_per_address") {
 			t.Errorf("a second socket with %q is answered %d %q", claim, status, body)
