@@ -23,7 +23,7 @@ type arena struct {
 	key                         string
 	limits                      extension.Limits
 	extensions, sessions, first int // first is the number of the first extension, session and call: no two arenas share one
-	rate                        float64
+	rate, keyed                 float64
 
 	world   *extension.World
 	callers *caller.Callers
@@ -34,6 +34,9 @@ const leavePatience = 3 * time.Minute
 
 // leavers is how many leave at once.
 const leavers = 64
+
+// usuallyKeyed is the share of calls with an idempotency key.
+const usuallyKeyed = 0.05
 
 // openCalls is how many calls may be open at once in an arena.
 const openCalls = 2000
@@ -55,7 +58,7 @@ func (r *run) startTools(ctx context.Context) error {
 	}
 	p.OnLog(watch.Lines{Book: r.book, Secrets: r.secrets, JSON: true, Where: "log of pod t"}.Judge)
 	r.watchOver(p, "t")
-	r.arenas = append(r.arenas, r.newArena(arena{pod: p, key: key, limits: ownLimits, extensions: r.o.Extensions, sessions: r.o.Sessions, rate: r.o.Rate}))
+	r.arenas = append(r.arenas, r.newArena(arena{pod: p, key: key, limits: ownLimits, extensions: r.o.Extensions, sessions: r.o.Sessions, rate: r.o.Rate, keyed: usuallyKeyed}))
 	return nil
 }
 
@@ -68,7 +71,7 @@ func (r *run) newArena(a arena) *arena {
 	a.world = r.worldOf(&a, r.faults)
 	a.world.Begin(a.sessions)
 	a.callers = caller.New(caller.Options{
-		Dice: r.dice, Faults: r.faults, Book: r.book, Calls: r.calls, Tally: r.tally, Rate: a.rate, Pick: a.pick, First: a.first,
+		Dice: r.dice, Faults: r.faults, Book: r.book, Calls: r.calls, Tally: r.tally, Rate: a.rate, Pick: a.pick, First: a.first, Keyed: a.keyed,
 		Tools: tools(), Bound: a.limits.Tunnel + a.limits.Orphan + patience, Request: a.limits.Request, Result: a.limits.Result,
 		Patient: a.limits.Tunnel, Open: openCalls,
 	})

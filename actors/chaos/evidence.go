@@ -63,8 +63,11 @@ func (e *evidence) collect(b invariant.Breach) {
 		}
 	}
 	for i, p := range e.pods() {
-		events := p.Events(words...)
-		for _, event := range events[max(0, len(events)-maxEvents):] {
+		events, most := p.Events(words...), maxEvents
+		if len(words) == 0 {
+			most = maxEvents / 4 // of everybody: what happened last
+		}
+		for _, event := range events[max(0, len(events)-most):] {
 			log.Error("an event of the actors concerned", "pod", i, "event", event)
 		}
 		if tree, err := p.Tree(ctx); err == nil {

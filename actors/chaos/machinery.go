@@ -65,6 +65,7 @@ func (r *run) startMachine(ctx context.Context) error {
 	r.machine = m
 	r.arenas = append(r.arenas, r.newArena(arena{
 		pod: m.pod, limits: ownLimits, extensions: machineExtensions, sessions: machineExtensions, rate: machineRate, first: machineFirst,
+		keyed: 0.5, // their records are what a full disk refuses
 	}))
 	return nil
 }

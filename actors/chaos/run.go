@@ -84,7 +84,7 @@ func (r *run) start(ctx context.Context) error {
 		p := pod.AttachKeyed(r.o.Target, r.o.Debug, r.o.Key, r.o.DebugKey)
 		r.secrets.Add(r.o.Key)
 		r.watchOver(p, "t")
-		r.arenas = append(r.arenas, r.newArena(arena{pod: p, key: r.o.Key, limits: documented, extensions: r.o.Extensions, sessions: r.o.Sessions, rate: r.o.Rate}))
+		r.arenas = append(r.arenas, r.newArena(arena{pod: p, key: r.o.Key, limits: documented, extensions: r.o.Extensions, sessions: r.o.Sessions, rate: r.o.Rate, keyed: usuallyKeyed}))
 		r.skipSpawned()
 		return nil
 	}

@@ -60,7 +60,7 @@ func (c *Callers) plan(number int, target Target, r *rand.Rand) plan {
 	p.arguments = fmt.Appendf(nil, `{"n":%d,"s":"%s%s"}`, number, ArgumentCanary, strings.Repeat("a", length))
 	p.fault = c.o.Faults.Draw(r, fault.Call)
 	p.after = time.Duration(r.ExpFloat64() * float64(20*time.Millisecond))
-	if p.fault == "abort" && r.IntN(2) == 0 || r.IntN(20) == 0 {
+	if p.fault == "abort" && r.IntN(2) == 0 || r.Float64() < c.o.Keyed {
 		p.key = fmt.Sprintf("key-%d-%08x", number, r.Uint32())
 	}
 	p.slowly = p.fault == "slowread"

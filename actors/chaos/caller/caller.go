@@ -30,6 +30,7 @@ type Options struct {
 	Tools  []Tool
 	Rate   float64 // calls a second, all together
 	First  int     // the number before that of the first call
+	Keyed  float64 // share of the calls that have an idempotency key, besides those that are repeated
 	// Pick chooses a session; false = there is none now.
 	Pick func(intN func(n int) int) (Target, bool)
 	// Bound is how long an answer may take at most; then the pod owes it.
