@@ -200,20 +200,31 @@ func TestTextIsPutTogetherBeforeItIsDropped(t *testing.T) {
 
 // … and what is dropped then is counted as what it was: updates and their bytes, not frames that were put together.
 func TestWhatIsDroppedIsCountedAsItWasSaid(t *testing.T) {
-	s := newSpeaker(t, 32<<20, 16<<20)
-	s.detach(true)
-	update := chunk(acp.UpdateAgentMessage, "", strings.Repeat("x", 1000))
-	each, n := int64(len(updateFrame(update))), int64(3000)
-	for range n {
-		s.say(update, plain)
+	for _, test := range []struct {
+		size   int
+		n      int64
+		merged bool
+	}{{1000, 3000, false}, {20, 100_000, true}} {
+		s := newSpeaker(t, 32<<20, 16<<20)
+		s.detach(true)
+		text := strings.Repeat("#", test.size)
+		update := chunk(acp.UpdateAgentMessage, "", text)
+		each := int64(len(updateFrame(update)))
+		for range test.n {
+			s.say(update, plain)
+		}
+		s.attach(s.client)
+		got := s.heard()
+		kept := int64(strings.Count(strings.Join(got, ""), "#") / test.size)
+		if s.missed == 0 || s.missed != test.n-kept || s.missedBytes != each*(test.n-kept) || (int64(len(got)) < kept) != test.merged {
+			t.Errorf("%d of %d were kept in %d frames, %d updates with %d bytes are missed", kept, test.n, len(got), s.missed, s.missedBytes)
+		}
+		if test.merged && kept*int64(test.size) < keptBytes/2 || !test.merged && kept*each < keptBytes-each {
+			t.Errorf("only %d of %d bytes are kept", kept, test.n)
+		}
+		s.missed = 0
+		s.rest()
 	}
-	s.attach(s.client)
-	kept := int64(strings.Count(strings.Join(s.heard(), ""), "x") / 1000)
-	if s.missed != n-kept || s.missedBytes != each*(n-kept) || kept*1000 < keptBytes-mergedBytes-1000 {
-		t.Errorf("%d of %d were kept, %d updates with %d bytes are missed", kept, n, s.missed, s.missedBytes)
-	}
-	s.missed = 0
-	s.rest()
 }
 
 // News of the pod's own that a slow client does not read are not kept without end; the latest is the one that counts.

@@ -6,17 +6,19 @@ import (
 
 // Bounds of what an outbox keeps while the agent does not wait for anybody.
 const (
-	// keptFrames and keptBytes: for the next client.
-	keptFrames = agent.CreditLines
+	// keptFrames and keptBytes: for the next client. Agents say a word or two in an update, so it is the bytes that count.
+	keptFrames = 4096
 	keptBytes  = agent.CreditBytes
+	// smallFrame is the mean below which frames are put together before any is dropped: most of them is envelope.
+	smallFrame = 1 << 10
 	// earlyFrames and keptBytes: updates that come before the answer to session/new, of which the client could make nothing.
 	earlyFrames = 100
 	// newsFrames: news of the pod's own that wait for a client that reads slowly; the latest says it all.
 	newsFrames = 32
 )
 
-// bound makes room where too much is kept. Text becomes less first, by frames that are put together; then items are dropped,
-// the plain ones first, then ends of tool calls, the oldest of each. With a client that only reads slowly the agent waits, and
+// bound makes room where too much is kept. Frames become fewer first, by text that is put together; then items are dropped, the
+// plain ones first, then ends of tool calls, the oldest of each. With a client that only reads slowly the agent waits, and
 // nothing of it is dropped.
 func (o *outbox) bound() {
 	if o.client != nil && !o.held {
@@ -32,7 +34,7 @@ func (o *outbox) bound() {
 		}
 		return
 	}
-	if o.beyond(keptFrames) {
+	if o.beyond(keptFrames) && o.bytes < int64(o.updates())*smallFrame {
 		o.compact()
 	}
 	for o.updates() > 1 && o.beyond(keptFrames) && o.drop("kept_updates") {
