@@ -110,6 +110,7 @@ func (d *desk) publish(c *kernel.Ctx) {
 		if out.source != nil {
 			t := out.source.Tools()
 			out.settled = t.State != Connecting
+			out.named = t.List != nil && t.List.Early
 			if t.List != nil {
 				s.keep(t.List)
 			}

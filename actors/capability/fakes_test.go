@@ -90,7 +90,7 @@ func viewOf(g *Grants, declared []string, sources ...*fakeSource) *View {
 	var offered []binding
 	for _, s := range sources {
 		v.declared[s.server] = struct{}{}
-		at := server{provider: s.Provider(), source: s, settled: s.Tools().State != Connecting}
+		at := server{provider: s.Provider(), source: s, settled: s.Tools().State != Connecting, named: s.Tools().List != nil && s.Tools().List.Early}
 		if s.Tools().State == Detached {
 			at.source, at.last = nil, s.Tools().List
 		}

@@ -194,3 +194,17 @@ func TestASearchIsPaidForBeforeItIsWritten(t *testing.T) {
 		account.Close()
 	}
 }
+
+// TestAnEarlyListThatHasNoNamesYetIsWaitedFor: a source publishes its list before the desk has named what is in it, and a search that
+// comes between the two would find nothing.
+func TestAnEarlyListThatHasNoNamesYetIsWaitedFor(t *testing.T) {
+	src := newSource("a", Connecting, nil)
+	before := viewOf(all("a"), nil, src)
+	src.set.Store(&Toolset{State: Connecting, List: listOf(true, "a.tool")})
+	if !before.Unsettled() {
+		t.Error("a search goes on with a list that has no names")
+	}
+	if after := viewOf(all("a"), nil, src); after.Unsettled() || len(after.Catalog()) != 1 {
+		t.Errorf("a search waits for what is there: %v", after.Catalog())
+	}
+}

@@ -25,6 +25,7 @@ type server struct {
 	source   Source   // who serves it or is about to; nil when nobody is attached
 	attached []Source // all of them, for the desk's next generation
 	settled  bool     // the source's state had been seen by the desk and was not connecting
+	named    bool     // its early list had been seen by the desk, and has names
 	last     *List    // what was listed last, by whatever source
 	failed   string   // why the source before failed, when nobody is attached
 }
@@ -131,7 +132,7 @@ func (v *View) pending(name string, s server) bool {
 // and nothing of it is listed from its declaration.
 func (v *View) Unsettled() bool {
 	for name, s := range v.servers {
-		if v.pending(name, s) && !s.early() {
+		if v.pending(name, s) && !s.named {
 			return true
 		}
 	}

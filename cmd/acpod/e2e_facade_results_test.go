@@ -268,7 +268,7 @@ func TestASlowReaderHoldsNobodyUp(t *testing.T) {
 	}
 	defer conn.Close()
 	_ = conn.SetDeadline(time.Now().Add(patience))
-	_ = conn.(*net.TCPConn).SetReadBuffer(8 << 10)
+	_ = conn.(*net.TCPConn).SetReadBuffer(32 << 10)
 	body := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"execute_capability","arguments":{"name":"katashiro.click"}}}`
 	fmt.Fprintf(conn, "POST /mcp HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n\r\n%s", p.Facade, agent.token, len(body), body)
 	reader := bufio.NewReaderSize(conn, 512)
