@@ -88,6 +88,8 @@ keepalive = "1s"
 [agent]
 workdir = "."
 max_sessions = 40
+cancel_timeout = "2s"
+stop_grace = "2s"
 %s
 [mcp]
 listen = "127.0.0.1:0"
@@ -209,7 +211,7 @@ func TestWireCheckOnlyGreetsAStranger(t *testing.T) {
 			greeted++
 		}
 	}
-	if greeted != 20 {
+	if greeted != 22 {
 		t.Errorf("%d rows are skipped for an agent that is only greeted: %q", greeted, r.skipped)
 	}
 	text, err := os.ReadFile(record)
@@ -239,11 +241,11 @@ func TestWireCheckPassesASoundPod(t *testing.T) {
 		skips        map[string]int // beginning or part of the reason → how many
 	}{
 		{"as it is started without a config", checked("", grantsNone), nil, "demo", map[string]int{keyless: 11, second: 2, none: 4}},
-		{"without agents, with two grants", checked(noAgent, grantsTwo), []string{"--servers", "a,b"}, "none", map[string]int{keyless: 11, agent: 13}},
+		{"without agents, with two grants", checked(noAgent, grantsTwo), []string{"--servers", "a,b"}, "none", map[string]int{keyless: 11, agent: 15}},
 		{"with a key and two grants", keyedConfig(), []string{"--servers", "a,b", "--key-file", keyFile(t, "the.key-1")}, "demo", map[string]int{keyed: 6, none: 4}},
 		{
 			"with other limits", checked(noAgent, grantsNone) + "[limits]\nrequest_bytes = \"256KiB\"\nframe_bytes = \"4MiB\"\nresult_bytes = \"2MiB\"\nservers_per_session = 3\n",
-			[]string{"--frame-bytes", fmt.Sprint(4 << 20)}, "none", map[string]int{keyless: 11, second: 2, agent: 13},
+			[]string{"--frame-bytes", fmt.Sprint(4 << 20)}, "none", map[string]int{keyless: 11, second: 2, agent: 15},
 		},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -341,7 +343,7 @@ func TestWireCheckRefusesWrongUsage(t *testing.T) {
 		{"--target", target, "stray"}, {"--target", target, "--no-such-flag"}, {"--target", target, "--key-file", filepath.Join(t.TempDir(), "missing")},
 		{"--target", target, "--key-file", t.TempDir()}, {"--target", target, "--key-file", empty}, {"--target", target, "--servers", ""}, {"--target", target, "--servers", "a,a"},
 		{"--target", target, "--servers", "bad name"}, {"--target", target, "--patience", "soon"}, {"--target", target, "--patience", "0s"}, {"--target", target, "--timeout", "-1s"},
-		{"--target", target, "--frame-bytes", "1"}, {"--target", target, "--json=perhaps"},
+		{"--target", target, "--frame-bytes", "1"}, {"--target", target, "--request-bytes", "-1"}, {"--target", target, "--json=perhaps"},
 		{"--target", target, "--sections", "auth,nothing"}, {"--target", target, "--log-level", "loud"}, {"--target", target, "--log-format", "xml"},
 	} {
 		code, stdout, stderr := runChaos(t, patience, append([]string{"wire-check"}, arguments...)...)
@@ -438,7 +440,7 @@ func TestWireCheckNamesWhatIsBroken(t *testing.T) {
 				"auth/a wrong key in Authorization is refused", "auth/a wrong key in Authorization is refused, whatever the subprotocol says",
 				"auth/a wrong key in a subprotocol is told on the socket",
 			},
-			nil, []string{"--key-file", keyFile(t, "the.key-1"), "--sections", "auth,compliance"},
+			nil, []string{"--key-file", keyFile(t, "the.key-1"), "--sections", "auth,compliance", "--patience", "10s"},
 		},
 		{
 			"lets a page from elsewhere in", none, broken{handshake: func(request string) string {
@@ -461,6 +463,15 @@ func TestWireCheckNamesWhatIsBroken(t *testing.T) {
 				if len(message) > requestLimit && len(message) <= frameLimit && bytes.Contains(message[:200], []byte(`"method"`)) && idOf(message[:200]) != nil {
 					l.hangUp(1009)
 					return nil
+				}
+				return [][]byte{message}
+			}},
+			[]string{"lifecycle/a request over request_bytes is refused, and the connection lives"}, nil, []string{"--sections", "edges,lifecycle"},
+		},
+		{
+			"takes requests of any size", large, broken{toPod: func(_ *link, message []byte) [][]byte { // what the pod would refuse, it gets as if it were shorter
+				if id := idOf(message[:min(len(message), 200)]); len(message) > requestLimit && id != nil && bytes.Contains(message[:200], []byte(`"method"`)) && len(message) <= frameLimit {
+					return [][]byte{fmt.Appendf(nil, `{"jsonrpc":"2.0",%s,"method":"_wirecheck/ping"}`, id)}
 				}
 				return [][]byte{message}
 			}},
@@ -501,7 +512,7 @@ func TestWireCheckNamesWhatIsBroken(t *testing.T) {
 		},
 		{
 			"answers end_turn after a cancel", demo, broken{toClient: replace(`"stopReason":"cancelled"`, `"stopReason":"end_turn"`)},
-			[]string{"lifecycle/a cancel in the frame after its prompt cancels it", "lifecycle/a cancel in the middle of a turn ends it"}, nil, []string{"--sections", "compliance,lifecycle"},
+			[]string{"lifecycle/a cancel in the frame after its prompt cancels it", "lifecycle/a cancel in the middle of a turn ends it"}, []string{"an agent that does not end its turn is cut off"}, []string{"--sections", "compliance,lifecycle"},
 		},
 		{
 			"says -32600 of what is no JSON", none, broken{toClient: replace(`"code":-32700`, `"code":-32600`)},

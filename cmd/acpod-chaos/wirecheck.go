@@ -80,6 +80,7 @@ Exit status: 0 all rows that were asked passed, 2 one failed, 3 the pod asks for
 	flags.DurationVar(&cfg.Patience, "patience", conform.DefaultPatience, "how long to wait for each thing that has to happen")
 	flags.DurationVar(&cfg.Timeout, "timeout", conform.DefaultTimeout, "how long the whole run may take")
 	flags.IntVar(&cfg.FrameBytes, "frame-bytes", conform.DefaultFrameBytes, "limits.frame_bytes of the pod, in bytes; no answer tells it")
+	flags.IntVar(&cfg.RequestBytes, "request-bytes", 0, "limits.request_bytes of the pod, in bytes; 0 = what it says itself, else 1 MiB")
 	check.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return misusef("%w", err) })
 	return check
 }
@@ -117,6 +118,9 @@ func wireCheckConfig(cfg *conform.Config, keyFile string) error {
 		if !slices.Contains(conform.Sections, section) {
 			return misusef("--sections: %q is none of %s", section, strings.Join(conform.Sections, ", "))
 		}
+	}
+	if cfg.RequestBytes < 0 || cfg.RequestBytes > cfg.FrameBytes {
+		return misusef("--request-bytes takes 0 to what frames may have")
 	}
 	if cfg.Patience < 10*time.Millisecond || cfg.Timeout <= 0 || cfg.FrameBytes < 128<<10 || cfg.FrameBytes > 1<<30 {
 		return misusef("--patience takes at least 10ms, --timeout more than nothing, --frame-bytes %d to %d", 128<<10, 1<<30)

@@ -114,6 +114,20 @@ func complianceRows() []Row {
 			}
 			a.note("%d updates, then end_turn", updates+1)
 		}},
+		{Name: "a question of the agent reaches the client, and its answer the agent", Expected: "session/request_permission with options, then the choice", needs: needDemo, check: func(a *attempt) {
+			p := a.greeted()
+			s := p.open()
+			from := len(p.seen)
+			p.permit = "allow"
+			m := s.finish(s.prompt("/ask"))
+			if len(p.received("session/request_permission")) == 0 {
+				a.skip("the pod answers such questions itself (agent.permissions)")
+			}
+			if got := s.text(from, m.nth); got != "choice: allow\n" {
+				a.fail("the text "+jsonrpc.Show(got), "the agent was not told the choice: allow")
+			}
+			a.note("allow")
+		}},
 		{Name: "no token is given to a client of a pod with an agent", Expected: "no _meta[\"acpod.dev/facade\"]", needs: needTurns, check: func(a *attempt) {
 			s := a.greeted().open()
 			if s.facade != (facadeAccess{}) || strings.Contains(string(s.opened.Result), "acpod.dev/facade\"") {

@@ -13,6 +13,10 @@ import (
 // asleep is after how long without data a browser's extension worker is put to sleep.
 const asleep = 30 * time.Second
 
+// stubborn is how long a row waits for what agent.cancel_timeout and agent.stop_grace bound, which no answer tells: twice what they
+// are by default, together.
+const stubborn = 40 * time.Second
+
 func lifecycleRows() []Row {
 	return []Row{
 		{Name: "a frame over frame_bytes closes the connection", Expected: "close 1009, no answer", check: func(a *attempt) {
@@ -120,6 +124,26 @@ func lifecycleRows() []Row {
 			s.cancel()
 			p.answer(first)
 			a.note("-32001 busy")
+		}},
+		{Name: "an agent that does not end its turn is cut off", Expected: "stopReason cancelled within agent.cancel_timeout, and a turn by another agent", needs: needDemo, beside: true, check: func(a *attempt) {
+			p := a.greeted()
+			s := p.open()
+			from := len(p.seen)
+			hung := s.prompt("begun\n/hang")
+			p.await("the first text of the turn", func() bool { return s.text(from, len(p.seen)) != "" })
+			s.cancel()
+			begun := time.Now()
+			if !p.within(stubborn, func() bool { return len(p.answered[hung]) > 0 }) {
+				a.fail(p.how(), "a cancelled turn was not answered for %v", stubborn)
+			}
+			p.wantCancelled(p.answer(hung))
+			took := time.Since(begun).Round(100 * time.Millisecond)
+			again := s.prompt("alive")
+			p.within(stubborn, func() bool { return len(p.answered[again]) > 0 })
+			if m := p.answer(again); stop(m) != "end_turn" {
+				a.fail(m.show(), "the next prompt did not find an agent")
+			}
+			a.note("cancelled after %v, and another agent", took)
 		}},
 		{Name: "a connection on which nothing happens is kept awake", Expected: "_acpod/keepalive within 30 s, after which browser workers sleep", beside: true, check: func(a *attempt) {
 			p := a.greeted()

@@ -26,6 +26,7 @@ type peer struct {
 	faults   []string                 // what no row allows
 	next     int
 	servers  []*server
+	permit   string     // the option that is chosen when the agent asks; "" lets it know that nobody chose
 	sessions []*session // to be closed
 }
 
@@ -212,9 +213,9 @@ func (p *peer) idle() bool {
 	return true
 }
 
-// await is until, and fails the row.
+// await is until, and fails the row; at once when something came that no row allows.
 func (p *peer) await(what string, holds func() bool) {
-	if p.until(holds) {
+	if p.until(func() bool { return holds() || len(p.faults) > 0 }) && holds() {
 		return
 	}
 	switch {

@@ -17,6 +17,8 @@ const (
 	DefaultPatience   = 10 * time.Second
 	DefaultTimeout    = 3 * time.Minute
 	DefaultFrameBytes = 8 << 20
+	// DefaultRequestBytes is what a pod is held to that does not say what else it takes.
+	DefaultRequestBytes = 1 << 20
 )
 
 // Config is what a run is told.
@@ -32,6 +34,8 @@ type Config struct {
 	Timeout time.Duration
 	// FrameBytes is the pod's limits.frame_bytes, which no answer tells; 0 is 8 MiB.
 	FrameBytes int
+	// RequestBytes is the pod's limits.request_bytes; 0 is what it tells in data.limit, and else 1 MiB.
+	RequestBytes int
 	// Progress, when set, is told each row as it ends.
 	Progress func(Result)
 }

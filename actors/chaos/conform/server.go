@@ -123,6 +123,9 @@ func (p *peer) serve(m message) {
 		return
 	case "session/request_permission":
 		r.result = `{"outcome":{"outcome":"cancelled"}}`
+		if p.permit != "" {
+			r.result = fmt.Sprintf(`{"outcome":{"outcome":"selected","optionId":%q}}`, p.permit)
+		}
 	default:
 		r.err = `{"code":-32601,"message":"this client has no such method"}`
 	}

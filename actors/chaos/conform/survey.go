@@ -109,9 +109,12 @@ func (s *survey) explore(ctx context.Context) {
 			s.assume("the granted tools are not known (%s): %s is called", v.Reason, s.names[0]+".click")
 		}
 	}
+	if s.requestBytes = s.cfg.RequestBytes; s.requestBytes != 0 {
+		return
+	}
 	if v := s.cfg.try(ctx, s, Row{check: s.learnRequestBytes}); v.Status != Pass {
-		s.requestBytes = 1 << 20
-		s.assume("requests may have %d bytes (limits.request_bytes; the pod does not tell it in data.limit)", s.requestBytes)
+		s.requestBytes = min(DefaultRequestBytes, s.frameBytes)
+		s.assume("requests may have %d bytes (limits.request_bytes, which no data.limit tells; --request-bytes says otherwise)", s.requestBytes)
 	}
 }
 
@@ -206,11 +209,6 @@ func (s *survey) learnRequestBytes(a *attempt) {
 		}
 		m := p.answer(id)
 		if m.Error == nil || m.fault().Code != jsonrpc.Overload {
-			if size == s.frameBytes { // nothing is too large for a request that is not too large for a frame
-				s.requestBytes = s.frameBytes
-				s.assume("requests may be as large as frames")
-				return
-			}
 			break
 		}
 		if data, ok := decode[limitData](m.fault().RawData); ok && data.Limit > 0 {
