@@ -13,6 +13,7 @@ import (
 	"sync"
 	"testing"
 	"time"
+	"unsafe"
 
 	"go.uber.org/goleak"
 
@@ -279,4 +280,20 @@ func TestRecordsBeforeTheActorWaitForIt(t *testing.T) {
 	root, _ := kerneltest.Root(t, kerneltest.Start(t, kernel.Options{}))
 	kerneltest.Spawn(t, root, spec)
 	kerneltest.Eventually(t, "the record is written", func() bool { return log.count(`"event":"call"`) == 1 })
+}
+
+// A name may be a piece of a request of a MiB, which must not be kept while a record waits.
+func TestAWaitingRecordKeepsNothingButItself(t *testing.T) {
+	body := strings.Repeat("x", 1<<20)
+	e := entry(capability.EventRefused)
+	e.Provider, e.Server, e.Tool = body[10:20], body[20:30], body[:1<<19]
+	kept := own(e)
+	for name, pair := range map[string][2]string{"provider": {e.Provider, kept.Provider}, "server": {e.Server, kept.Server}, "tool": {e.Tool, kept.Tool}} {
+		if unsafe.StringData(pair[0]) == unsafe.StringData(pair[1]) || len(pair[1]) > longestName+1 || !strings.HasPrefix(pair[0], pair[1]) {
+			t.Errorf("%s: %d bytes are kept", name, len(pair[1]))
+		}
+	}
+	if shown(kept.Tool) != shown(e.Tool) {
+		t.Errorf("it is shown as %s", shown(kept.Tool))
+	}
 }

@@ -198,6 +198,20 @@ func TestASessionCostsWhatIsPromised(t *testing.T) {
 	}))
 }
 
+// What a session was opened with is read and forgotten: the frame may have been a thousand times what is kept of it.
+func TestASessionKeepsNothingOfTheFrameThatOpenedIt(t *testing.T) {
+	s := measuredPod(t, openConfig+"[limits]\nsessions_per_connection = 10000\n")
+	socket, in := opened(t, s.at.Public)
+	padding := strings.Repeat("p", 200<<10)
+	cost := s.each(t, 60, func(i int) {
+		say(t, socket, `{"jsonrpc":"2.0","id":`+strconv.Itoa(1000+i)+`,"method":"session/new","params":{"cwd":"/","mcpServers":[],"_meta":{"x":"`+padding+`"}}}`)
+		await(t, in, func(f answered) bool { return f.Method == "" && f.ID == 1000+i })
+	})
+	if t.Logf("a session opened by a frame of 200 KiB: %d bytes", cost); cost > 2*sessionBytes {
+		t.Errorf("it holds %d bytes, of %d that are promised", cost, sessionBytes)
+	}
+}
+
 func TestATunnelIsPaidForByItsSession(t *testing.T) {
 	s := measuredPod(t, openConfig+"[limits]\nsessions_per_connection = 10000\nestablishes_per_connection = 10000\n")
 	socket, in := opened(t, s.at.Public)
