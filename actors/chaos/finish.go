@@ -43,6 +43,17 @@ func (r *run) stop() {
 	}
 }
 
+// keep writes what a pod shows at its end beside its log, for whoever looks at a run afterwards.
+func (r *run) keep(ctx context.Context, s *watch.State) {
+	for file, read := range map[string]func(context.Context) ([]byte, error){
+		"metrics.txt": s.Pod.MetricsText, "tree.json": s.Pod.TreeText, "goroutines.txt": s.Pod.Stacks,
+	} {
+		if text, err := read(ctx); err == nil {
+			_ = os.WriteFile(filepath.Join(r.o.Dir, s.Name+"-"+file), text, 0o644)
+		}
+	}
+}
+
 // judgeFile looks at a file of JSON records that a pod has written.
 func (r *run) judgeFile(path, where string) {
 	file, err := os.Open(path)

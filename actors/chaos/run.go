@@ -140,6 +140,7 @@ func (r *run) everything(ctx context.Context) error {
 			continue
 		}
 		s.Rest(ctx, restPatience, watch.Slack{Goroutines: 8, FDs: 8})
+		r.keep(ctx, s)
 	}
 	return ctx.Err()
 }

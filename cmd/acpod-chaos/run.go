@@ -36,7 +36,8 @@ and compares what the pod shows with a ledger of its own. It prints one line for
 
 With --spawn it starts two pods of its own, with small limits: one for extensions and callers, one with a simulated agent. With
 --target it attacks a pod that runs; that pod needs agent.driver = "none" (and [mcp]) for its tools to be called.
-Faults have default rates; NAME:RATE sets another, a chance from 0 to 1 at each opportunity. "all:0.05" sets all.
+Faults have default rates; NAME:RATE sets another, a chance from 0 to 1 at each opportunity, and NAME*FACTOR multiplies it.
+"all*0.1" is a tenth of all: the rates are those of one extension or call, so many extensions want smaller ones.
 
 Exit status: 0 the run was made, 1 it could not be made, or with --assert a promise was broken, 2 wrong usage.`,
 		Example: "  acpod-chaos run --spawn --extensions 100 --sessions 100 --duration 20s --seed 1 --faults all --rate 100 --assert --report report.json\n" +
@@ -66,7 +67,7 @@ Exit status: 0 the run was made, 1 it could not be made, or with --assert a prom
 	flags.IntVar(&f.Sessions, "sessions", 0, "sessions in all, spread evenly over the extensions (default: one each)")
 	flags.DurationVar(&f.Duration, "duration", 20*time.Second, "how long the attack lasts; then all leave, and the pod comes to rest")
 	flags.Uint64Var(&f.Seed, "seed", 1, "where chance begins")
-	flags.StringVar(&f.Faults, "faults", "all", "names of faults with commas between, each with or without :RATE; all; none")
+	flags.StringVar(&f.Faults, "faults", "all", "names of faults with commas between, each with or without :RATE or *FACTOR; all; none")
 	flags.Float64Var(&f.Rate, "rate", 50, "tool calls a second, over all sessions")
 	flags.StringVar(&f.report, "report", "", "file for the report as JSON; flight recordings of breaches go beside it")
 	flags.BoolVar(&f.assert, "assert", false, "exit with 1 when a promise is broken")

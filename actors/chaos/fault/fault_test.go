@@ -23,6 +23,10 @@ func TestAListOfFaultsIsReadOrItsFirstMistakeIsNamed(t *testing.T) {
 		{"drop:2", nil, "no rate"},
 		{"drop:-0.1", nil, "no rate"},
 		{"drop:often", nil, "no rate"},
+		{"drop:NaN", nil, "no rate"},
+		{"drop*3", []string{"drop"}, ""},
+		{"drop*-1", nil, "no factor"},
+		{"drop*NaN", nil, "no factor"},
 	} {
 		s, err := Parse(test.list)
 		if test.wrong != "" {
@@ -40,6 +44,9 @@ func TestAListOfFaultsIsReadOrItsFirstMistakeIsNamed(t *testing.T) {
 				t.Errorf("%q: %s is on: %v", test.list, name, s.On(name))
 			}
 		}
+	}
+	if s, err := Parse("all*0.5,drop*1000"); err != nil || s.rates["drop"] != 1 || s.rates["abort"] != 0.01 {
+		t.Errorf("rates are %v (%v)", s.rates, err)
 	}
 	if s, err := Parse("all:0.5,drop:1"); err != nil || s.rates["drop"] != 1 || s.rates["abort"] != 0.5 {
 		t.Errorf("rates are %v (%v)", s.rates, err)

@@ -19,38 +19,27 @@ type Set struct {
 	skipped  map[string]string
 }
 
-// Parse reads a list of names, each with or without `:RATE`, or `all`, or `none`.
+// Parse reads a list of names, each with or without `:RATE` or `*FACTOR` (of its default rate), or `all`, or `none`.
 func Parse(list string) (*Set, error) {
 	s := &Set{rates: map[string]float64{}, order: map[Place][]Fault{}, injected: map[string]int64{}, skipped: map[string]string{}}
 	table := Table()
 	for part := range strings.SplitSeq(list, ",") {
-		name, rate, rated := strings.Cut(strings.TrimSpace(part), ":")
-		factor := 0.0
-		if rated {
-			r, err := strconv.ParseFloat(rate, 64)
-			if err != nil || r < 0 || r > 1 {
-				return nil, fmt.Errorf("%q is no rate: a chance from 0 to 1 follows the colon", rate)
-			}
-			factor = r
+		name, of, err := parseRate(strings.TrimSpace(part))
+		if err != nil {
+			return nil, err
 		}
 		switch at := slices.IndexFunc(table, func(f Fault) bool { return f.Name == name }); {
 		case name == "none" && list == "none":
 		case name == "all":
 			for _, f := range table {
 				if _, named := s.rates[f.Name]; !named {
-					s.rates[f.Name] = f.Rate
-					if rated {
-						s.rates[f.Name] = factor
-					}
+					s.rates[f.Name] = of(f.Rate)
 				}
 			}
 		case at < 0:
 			return nil, fmt.Errorf("there is no fault %q; there are %s, all and none", name, strings.Join(Names(), ", "))
 		default:
-			s.rates[name] = table[at].Rate
-			if rated {
-				s.rates[name] = factor
-			}
+			s.rates[name] = of(table[at].Rate)
 		}
 	}
 	for _, f := range table {
@@ -62,6 +51,26 @@ func Parse(list string) (*Set, error) {
 		}
 	}
 	return s, nil
+}
+
+// parseRate reads NAME, NAME:RATE or NAME*FACTOR; of makes the rate from the default one.
+func parseRate(part string) (name string, of func(usual float64) float64, err error) {
+	if name, rate, rated := strings.Cut(part, ":"); rated {
+		r, err := strconv.ParseFloat(rate, 64)
+		if err != nil || !(r >= 0 && r <= 1) {
+			return "", nil, fmt.Errorf("%q is no rate: a chance from 0 to 1 follows the colon", rate)
+		}
+		return name, func(float64) float64 { return r }, nil
+	}
+	name, factor, factored := strings.Cut(part, "*")
+	if !factored {
+		return name, func(usual float64) float64 { return usual }, nil
+	}
+	f, err := strconv.ParseFloat(factor, 64)
+	if err != nil || !(f >= 0 && f <= 1000) {
+		return "", nil, fmt.Errorf("%q is no factor: a number from 0 to 1000 follows the star", factor)
+	}
+	return name, func(usual float64) float64 { return min(1, usual*f) }, nil
 }
 
 // Names are those of all faults.
