@@ -176,6 +176,7 @@ func (x *session) onNew(a kernel.Answer) {
 	}
 	again := x.life.opened.Load()
 	x.conv.phase, x.conv.id = alive, id
+	x.out.known(id)
 	if x.conv.entry {
 		x.facade = facadeReport{state: facadeReady}
 	}
@@ -246,6 +247,7 @@ func (x *session) forgetAgent() {
 	if x.conv.id != "" {
 		x.fresh = true
 	}
+	x.out.unknown()
 	x.settleAsks()
 }
 

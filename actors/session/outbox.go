@@ -29,6 +29,7 @@ type outbox struct {
 	weighs  [weights]int // items of the queue that are no acts, by weight
 	flight  []*item
 	unsure  []*item // of a client that is lost: they were being written, and may have left or not
+	early   early
 	blocked atomic.Bool
 
 	missed, missedBytes int64 // dropped since the last account of it
@@ -247,6 +248,7 @@ func (o *outbox) first(it *item) {
 
 // close ends it: answers are given, what is kept is freed and counts as missed.
 func (o *outbox) close() {
+	o.unknown()
 	o.resolve(true)
 	for _, it := range o.queue {
 		switch {

@@ -246,6 +246,9 @@ func (x *session) finishTurn() {
 	x.since, x.idleFor = x.c.Now(), x.c.Now()
 }
 
+// standstill is how late the look at a silent agent comes when it says more about the pod, or the machine, than about the agent.
+const standstill = time.Second
+
 // onSilent looks whether the agent was really silent: an open tool call or question speaks for it, and so does a line that
 // says nothing.
 func (x *session) onSilent() {
@@ -257,7 +260,11 @@ func (x *session) onSilent() {
 	if noise != x.prompt.noise || x.tools.open(now, x.s.cfg.CallMax) || len(x.asks) > 0 {
 		x.prompt.heard, x.prompt.noise = now, noise
 	}
-	if left := x.prompt.heard.Add(x.s.cfg.TurnIdleTimeout).Sub(now); left > 0 {
+	left := x.prompt.heard.Add(x.s.cfg.TurnIdleTimeout).Sub(now)
+	if left < -standstill { // it was the pod that stood still: what the agent wrote meanwhile is still in its pipe
+		x.prompt.heard, left = now, x.s.cfg.TurnIdleTimeout
+	}
+	if left > 0 {
 		x.prompt.quiet = x.c.After(left, silent{})
 		return
 	}

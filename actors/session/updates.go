@@ -24,7 +24,13 @@ func (x *session) onUpdate(m agent.Update) {
 		return
 	}
 	w := x.tools.note(o, x.c.Now())
-	x.out.push(newUpdate(x.translated(acp.MethodSessionUpdate, o), m.Held, m.Credit, w))
+	it := newUpdate(x.translated(acp.MethodSessionUpdate, o), m.Held, m.Credit, w)
+	if x.conv.phase == starting || x.conv.phase == newing {
+		about, _ := o.Text("sessionId") // foreign has read it
+		x.out.wait(it, about)
+		return
+	}
+	x.out.push(it)
 }
 
 // foreign tells whether what the agent says is about another session than the one that it has here, or comes from an agent
