@@ -14,7 +14,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/acpod/acpod/actors/chaos/conform"
-	"github.com/acpod/acpod/protocol/acp"
 )
 
 // The exit statuses of wire-check: wrong usage is 1 here, because 2 says that the pod failed.
@@ -110,7 +109,7 @@ func wireCheckConfig(cfg *conform.Config, keyFile string) error {
 		return misusef("--servers names no server")
 	}
 	for i, name := range cfg.Servers {
-		if !acp.ValidServerName(name) || slices.Contains(cfg.Servers[:i], name) {
+		if !conform.ValidServer(name) || slices.Contains(cfg.Servers[:i], name) {
 			return misusef("--servers: %q is no server name, or stands twice", name)
 		}
 	}

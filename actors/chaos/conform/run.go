@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/acpod/acpod/actors/chaos/wire"
+	"github.com/acpod/acpod/protocol/acp"
 	"github.com/acpod/acpod/protocol/jsonrpc"
 )
 
@@ -39,6 +40,9 @@ type Config struct {
 	// Progress, when set, is told each row as it ends.
 	Progress func(Result)
 }
+
+// ValidServer reports whether a server may have that name: 1 to 64 of [A-Za-z0-9_-].
+func ValidServer(name string) bool { return acp.ValidServerName(name) }
 
 // ErrKeyNeeded says that the pod asks for a key and none was given.
 var ErrKeyNeeded = errors.New("the pod asks for a key: give it with --key-file")
