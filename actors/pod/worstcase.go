@@ -101,7 +101,7 @@ func worstCase(c *config.Config, m machine) promise {
 		add("debug", "256 × 56 KiB, and one profile", 1, debugConnections*httpConnectionBytes+inspect.ProfileBytes+inspect.Footprint)
 	}
 	if f := int64(c.Debug.FlightBytes); f > 0 {
-		add("flight recording", "2 × debug.flight_bytes + 64 MiB", 1, plus(times(f, inspect.FlightWindows), inspect.FlightGenerations))
+		add("flight recording", "2 × debug.flight_bytes + 32 MiB", 1, plus(times(f, inspect.FlightWindows), inspect.FlightGenerations))
 	}
 	add("copies in turns", "2 × processors × the largest of frame_bytes, agent_line_bytes and result_bytes", 2*int64(m.procs),
 		int64(max(l.FrameBytes, l.AgentLineBytes, l.ResultBytes)))

@@ -43,7 +43,7 @@ func TestEachLimitThatIsRaisedRaisesTheWorstCase(t *testing.T) {
 		"max_sessions":     {func(c *config.Config) { c.Agent.MaxSessions += 100 }, 200 << 20},
 		"frame_bytes":      {func(c *config.Config) { c.Limits.FrameBytes = 64 << 20 }, 8 * 48 << 20},
 		"agent_line_bytes": {func(c *config.Config) { c.Limits.AgentLineBytes = 64 << 20 }, 8 * 48 << 20},
-		"flight_bytes":     {func(c *config.Config) { c.Debug.FlightBytes = 16 << 20 }, 96 << 20},
+		"flight_bytes":     {func(c *config.Config) { c.Debug.FlightBytes = 16 << 20 }, 64 << 20},
 	} {
 		c := config.Default()
 		row.raise(&c)

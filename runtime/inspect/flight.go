@@ -20,7 +20,7 @@ const flightAge = 20 * time.Second
 // generation of the trace, and another is being written: of a busy process, [FlightGenerations] bytes.
 const (
 	FlightWindows     = 2
-	FlightGenerations = 64 << 20
+	FlightGenerations = 32 << 20
 )
 
 // StartFlight begins to record into a window of about size bytes. 0 is off.
