@@ -125,3 +125,17 @@ func FuzzParseToolsPage(f *testing.F) {
 		}
 	})
 }
+
+// Of a page only as many entries are read as anybody could list, whatever a server writes.
+func TestAPageOfAMillionEntriesIsReadNoFurtherThanNeeded(t *testing.T) {
+	for _, row := range []struct {
+		entry      string
+		tools, bad int
+	}{{`{}`, 0, MaxBadTools}, {`0`, 0, MaxBadTools}, {`{"name":"a","inputSchema":{}}`, 11, 0}} {
+		page := []byte(`{"tools":[` + strings.TrimSuffix(strings.Repeat(row.entry+",", 1_000_000), ",") + `]}`)
+		tools, bad, _, err := ParseToolsPage(page, 10)
+		if err != nil || len(tools) != row.tools || len(bad) != row.bad {
+			t.Errorf("%s: %d tools, %d that are none: %v", row.entry, len(tools), len(bad), err)
+		}
+	}
+}
