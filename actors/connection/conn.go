@@ -27,6 +27,7 @@ type conn struct {
 	watched   map[kernel.Ref]bool // sessions and their supervisor
 	waiting   []uint64            // initialize requests that wait for what the agent offers
 	pinged    time.Time           // an unanswered ping
+	due       time.Time           // when the next heartbeat is to come
 	kept      time.Time           // the last keep-alive
 	pings     int64
 	began     time.Time

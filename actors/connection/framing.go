@@ -58,7 +58,7 @@ type wire struct {
 
 func newWire(socket net.Conn, in *bufio.Reader, account *kernel.Account, cfg *Config) *wire {
 	w := &wire{Conn: socket, in: in, account: account, cfg: cfg, ctx: context.Background()}
-	now := time.Now().UnixNano()
+	now := stamp()
 	w.heard.Store(now)
 	w.data.Store(now)
 	return w
@@ -105,7 +105,7 @@ func (w *wire) whole() {
 		return
 	}
 	if opcode := w.header[0] & 0x0f; opcode < 8 {
-		w.data.Store(time.Now().UnixNano())
+		w.data.Store(stamp())
 	}
 	if !w.inMessage {
 		w.deadline = time.Time{}
@@ -223,9 +223,9 @@ func (w *wire) judge(n int64) *Exit {
 // charge pays for the frame before gws sees its header. A message in fragments is gathered in a second buffer, which
 // doubles when it grows: so does its lease, and one lease stands for all of it whatever the number of fragments.
 func (w *wire) charge(n int64, fragmented bool) *Exit {
-	need := n
+	need := readBuffer(n)
 	if fragmented {
-		need = w.sum + n
+		need += w.sum
 		have := w.lease.Size()
 		if need <= have {
 			return nil
@@ -313,7 +313,7 @@ func (w *wire) interrupt() {
 	_ = w.SetReadDeadline(past)
 }
 
-func (w *wire) touch() { w.heard.Store(time.Now().UnixNano()) }
+func (w *wire) touch() { w.heard.Store(stamp()) }
 
 // ended says what an error of the socket means; inside tells that a message was under way.
 func (w *wire) ended(err error, inside bool) *Exit {

@@ -14,6 +14,7 @@ type pulse struct {
 	data   time.Time // of the last data frame either way, or of the keep-alive that is on its way
 	heard  time.Time // of the last byte that came in
 	pinged time.Time // of the ping that nothing came in after; zero without one
+	due    time.Time // when this heartbeat was to come; zero for the first
 }
 
 // beat is what a heartbeat does.
@@ -22,6 +23,9 @@ type beat struct {
 	answered              bool // something came in after the ping
 	next                  time.Duration
 }
+
+// standstill is how late a heartbeat comes when the pod, or the machine, stood still: what the peer sent meanwhile is not read yet.
+const standstill = time.Second
 
 // minBeat keeps heartbeats apart, whatever is configured.
 const minBeat = 5 * time.Millisecond
@@ -45,8 +49,14 @@ func decide(p pulse, keepalive, pong time.Duration) beat {
 		}
 	} else {
 		waited := p.now.Sub(p.pinged)
-		b.dead = waited >= pong
-		b.next = min(b.next, pong-waited)
+		late := !p.due.IsZero() && p.now.Sub(p.due) > standstill
+		switch b.dead = waited >= pong; {
+		case b.dead && late: // asked once more, from now
+			b.dead, b.ping = false, true
+			b.next = min(b.next, pong)
+		default:
+			b.next = min(b.next, pong-waited)
+		}
 	}
 	b.next = max(b.next, minBeat)
 	return b
@@ -55,7 +65,7 @@ func decide(p pulse, keepalive, pong time.Duration) beat {
 // tick is one heartbeat.
 func (a *conn) tick(c *kernel.Ctx) error {
 	w := a.seat.wire
-	p := pulse{now: time.Now(), data: time.Unix(0, w.data.Load()), heard: time.Unix(0, w.heard.Load()), pinged: a.pinged}
+	p := pulse{now: time.Now(), data: moment(w.data.Load()), heard: moment(w.heard.Load()), pinged: a.pinged, due: a.due}
 	if a.kept.After(p.data) {
 		p.data = a.kept
 	}
@@ -79,6 +89,7 @@ func (a *conn) tick(c *kernel.Ctx) error {
 		a.client.out.ping()
 	}
 	a.show(c)
+	a.due = p.now.Add(b.next)
 	c.After(b.next, heartbeat{})
 	return nil
 }

@@ -13,10 +13,6 @@ import (
 	"github.com/acpod/acpod/runtime/kernel"
 )
 
-// pooledBytes is the size up to which gws keeps its read buffers in a pool: such a message is copied out, so that the buffer
-// goes back and a queued frame holds no more than it pays for.
-const pooledBytes = 256 << 10
-
 // inFrame is one message of the client, raw, with the lease that pays for it.
 type inFrame struct {
 	data  []byte
@@ -111,8 +107,8 @@ func (r *reader) OnMessage(_ *gws.Conn, m *gws.Message) {
 		r.client.self.CountRefusal("binary")
 		return
 	}
-	if len(data) <= pooledBytes {
-		data = append(make([]byte, 0, len(data)), data...)
+	data, pooled := take(data)
+	if pooled {
 		_ = m.Close()
 	}
 	data, lease, err := r.mend(data, lease)
@@ -210,6 +206,6 @@ func (r *reader) lose(frame jsonrpc.Frame, why error) {
 }
 
 // sinceText is for the log: how long ago, in whole seconds.
-func sinceText(unixNano int64) time.Duration {
-	return time.Since(time.Unix(0, unixNano)).Truncate(time.Second)
+func sinceText(stamp int64) time.Duration {
+	return time.Since(moment(stamp)).Truncate(time.Second)
 }

@@ -111,7 +111,7 @@ func (w *writer) message(f *outFrame) error {
 			return err
 		}
 		if left == 0 {
-			w.wire.data.Store(time.Now().UnixNano())
+			w.wire.data.Store(stamp())
 			f.end(true)
 			return nil
 		}
