@@ -20,6 +20,12 @@
 // because gws copies what it writes: here the parts of a frame go out as they are, in fragments, so that a large result
 // costs no second copy and holds up a pong no longer than one fragment takes.
 //
+// Between the fragments of one message a WebSocket allows pings, pongs and a close, and no other message. So a large message
+// that has begun is finished, and nothing that waits stands behind another stream's: the control lane goes first, and the
+// streams share the socket by bytes (turns.go). An outbox has two marks (marks.go): updates are taken below the soft one, what
+// cannot wait below the hard one, answers always. A client that is slow stays at the soft mark, its agents wait, and it loses
+// nothing; one that leaves no room for what cannot wait has Config.SlowGrace to read, then it is closed with 1013.
+//
 // # Concurrency
 //
 // Who gets in is decided before there is an actor, on the HTTP server's goroutine, by the entrance (entrance.go): slots of the

@@ -15,9 +15,10 @@
 //     the agent wrote before it.
 //   - Bytes. A line is on the account of the actor while it is assembled, kept and handed on. When the account is
 //     full the reader waits, so the back-pressure reaches the agent's pipe. On top of that the reader has credits:
-//     between the pipe and the client's socket lie at most 256 updates and 1 MiB; one longer line passes alone.
+//     between the pipe and the client's socket lie at most 256 updates and 1 MiB; one longer line passes alone. Updates
+//     that became one frame count as one, with the bytes of all.
 //   - Bounds. A line over Config.LineBytes is skipped to its end and counted; when it was a response, the request
-//     it answered fails and nothing else does. Lines that are no JSON-RPC are skipped and counted. Stderr is always
+//     it answered fails and nothing else does; of an update the owner is told ([Skipped]). Lines that are no JSON-RPC are skipped and counted. Stderr is always
 //     drained, into a ring of 64 KiB and the log. A process that does not read its stdin is stopped after
 //     Config.StdinTimeout.
 //   - The end. The process group is an obligation of the generation, and the guardian knows it; stop means: close
