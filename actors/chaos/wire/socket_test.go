@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -245,29 +246,46 @@ func TestAReadDeadlineInterruptsAndLosesNothing(t *testing.T) {
 	}
 }
 
-func TestOneWriterAtATime(t *testing.T) {
-	e, url := startEcho(t, &gws.ServerOption{})
-	s := open(t, Dial{URL: url})
-	var writers sync.WaitGroup
-	texts := map[string]bool{}
-	for i := range 8 {
-		text := strings.Repeat(string(rune('a'+i)), 2*piece)
-		texts[text] = true
-		writers.Go(func() {
-			if err := s.Text([]byte(text)); err != nil {
+// yielding keeps what is written, and lets others run after each write.
+type yielding struct {
+	net.Conn
+	mu   sync.Mutex
+	kept []byte
+}
+
+func (y *yielding) Write(p []byte) (int, error) {
+	y.mu.Lock()
+	y.kept = append(y.kept, p...)
+	y.mu.Unlock()
+	for range 100 {
+		runtime.Gosched()
+	}
+	return len(p), nil
+}
+
+func TestOneFrameAtATime(t *testing.T) {
+	const writers, each = 8, 5*piece + 1
+	conn := &yielding{}
+	s := &Socket{conn: conn}
+	var writing sync.WaitGroup
+	for i := range writers {
+		writing.Go(func() {
+			if err := s.Text(bytes.Repeat([]byte{byte('a' + i)}, each)); err != nil {
 				t.Error(err)
 			}
 		})
 	}
-	for range 8 {
-		if got := next(t, e.messages); !texts[got] {
-			t.Fatal("two messages were mixed")
+	writing.Wait()
+	in := frames{from: bytes.NewReader(conn.kept), limit: readLimit, seen: func(int) {}}
+	for range writers {
+		frame, err := in.frame()
+		if violation, ok := errors.AsType[*Violation](err); !ok || violation.What != "a masked frame" {
+			t.Fatalf("read %v", err)
 		}
-		if _, err := s.Read(); err != nil {
-			t.Fatal(err)
+		if len(frame.Payload) != each || bytes.Count(frame.Payload, frame.Payload[:1]) != each {
+			t.Fatalf("a frame of %d bytes has those of others in it", len(frame.Payload))
 		}
 	}
-	writers.Wait()
 }
 
 func TestTheReceiveBufferIsSetBeforeConnecting(t *testing.T) {
