@@ -45,8 +45,12 @@ func (e *Extension) vanish(*rand.Rand) {
 
 // readSlowly reads nothing for a while, and asks for answers meanwhile.
 func (e *Extension) readSlowly(ctx context.Context, r *rand.Rand) {
-	e.w.Faults.Injected("slowread", "socket")
 	p := e.peer
+	if r.IntN(3) == 0 {
+		e.deafen(p)
+		return
+	}
+	e.w.Faults.Injected("slowread", "socket")
 	resume := p.Pause()
 	for range 200 + r.IntN(800) {
 		p.Ask("_chaos/unread", pad(r.IntN(2000)), 2*Patience)
@@ -58,6 +62,49 @@ func (e *Extension) readSlowly(ctx context.Context, r *rand.Rand) {
 	case <-time.After(wait):
 	}
 	resume()
+}
+
+// unreadAnswers is how many answers a deaf socket asks for: more bytes than the system keeps for it, and more than the pod does.
+const unreadAnswers = 60_000
+
+// deafen leaves a socket that asks for more and more and never reads again. The pod may keep little for it, and not for long: it has
+// to close it.
+func (e *Extension) deafen(p *peer.Peer) {
+	e.w.Faults.Injected("slowread", "deaf")
+	e.peer = nil
+	if buffered, ok := p.Socket().NetConn().(interface{ SetReadBuffer(int) error }); ok {
+		_ = buffered.SetReadBuffer(4 << 10)
+	}
+	resume := p.Pause()
+	for range unreadAnswers {
+		p.Ask("_chaos/unread", nil, 10*Patience)
+	}
+	deaf := e.w.Limits.Write + 10*time.Second
+	e.w.beside(func(stop <-chan struct{}) {
+		brief := time.After(deaf)
+		if deaf > time.Minute {
+			select { // the bounds of a pod that runs are long; it is not waited for at the end
+			case <-stop:
+				p.Reset()
+				p.Wait()
+				return
+			case <-brief:
+			}
+		} else {
+			<-brief
+		}
+		resume()
+		select {
+		case <-p.Gone():
+			e.w.Book.Exercise(invariant.Told)
+		case <-p.Ask("_chaos/fence", nil, 10*Patience):
+			e.w.Book.Break(invariant.Told, []string{p.Name()}, "%s read nothing for %s while %d answers waited, and is still served", p.Name(), deaf, unreadAnswers)
+		case <-time.After(Patience):
+			e.w.Book.Break(invariant.Told, []string{p.Name()}, "%s read nothing for %s while %d answers waited, and is still open", p.Name(), deaf, unreadAnswers)
+		}
+		p.Reset()
+		p.Wait()
+	})
 }
 
 // writeSlowly writes a frame a byte at a time, or a part of one and no more.

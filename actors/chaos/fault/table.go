@@ -30,8 +30,8 @@ func Table() []Fault {
 	return []Fault{
 		{"drop", "resets, half-closes or cuts a socket in the middle of a frame", invariant.AnsweredOnce, []Place{Life, Turn}, 0.015, false},
 		{"halfopen", "goes away without a word: nothing is read, written or closed any more", invariant.BackToBaseline, []Place{Life}, 0.01, false},
-		{"slowread", "stops reading its socket, or reads a call's result byte by byte", invariant.Memory, []Place{Life, Call}, 0.01, false},
-		{"slowwrite", "writes a frame one byte at a time, or half of one and no more", invariant.Accounts, []Place{Life}, 0.01, false},
+		{"slowread", "stops reading its socket, for a while or for good, or reads a call's result byte by byte", invariant.Told, []Place{Life, Call}, 0.01, false},
+		{"slowwrite", "writes a frame one byte at a time, or half of one and no more", invariant.Told, []Place{Life}, 0.01, false},
 		{"flood", "sends updates, notifications, pings or unknown methods as fast as the socket takes them", invariant.Memory, []Place{Life, Turn}, 0.01, false},
 		{"oversize", "sends a frame, request, list of tools, schema or name that is over its bound", invariant.Told, []Place{Life, Open, Answer, Turn}, 0.01, false},
 		{"malformed", "sends bad JSON, bad UTF-8, strange ids, batches, binary frames", invariant.Told, []Place{Life}, 0.015, false},
