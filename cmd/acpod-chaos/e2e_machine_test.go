@@ -364,7 +364,7 @@ func TestAPodThatStoodStill(t *testing.T) {
 		b.sound(t, s, "before", false)
 		sessions = append(sessions, s)
 	}
-	for jump := range 3 {
+	for jump := range 2 {
 		type running struct {
 			s    *prompter.Session
 			turn *prompter.Turn
@@ -385,7 +385,7 @@ func TestAPodThatStoodStill(t *testing.T) {
 			}()
 			turns = append(turns, running{s, turn, end})
 		}
-		if err := machine.Jump(t.Context(), b.pod.PID(), 4*time.Second); err != nil {
+		if err := machine.Jump(t.Context(), b.pod.PID(), 3*time.Second); err != nil {
 			t.Fatal(err)
 		}
 		for _, r := range turns {
