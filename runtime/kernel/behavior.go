@@ -23,9 +23,19 @@ type Starter interface {
 
 // Stopper is implemented by a behavior that has last words. Stop runs once, on a goroutine of its own, after the last turn and
 // before the children are stopped. What it may still do: answer questions, tell others, discharge obligations, read its state.
-// Spawn, Request and Watch are refused by then. It is not run for a generation that was abandoned in the middle of a turn.
+// Spawn, Request and Watch are refused by then. It is not run for a generation that was abandoned before it could begin: what must be
+// undone in any case is an obligation, what must be given back in any case is for Freer.
 type Stopper interface {
 	Stop(c *Ctx, cause error)
+}
+
+// Freer is implemented by a behavior whose state holds leases, or anything else that is only memory and counts. Free gives all of it back. It
+// runs once for every generation whose New has returned, however that ended, when nothing of it runs any more: no turn, no Stop
+// hook, no owned goroutine. So it is alone with the state. In an ordinary end that is before the exit. Of a generation that was abandoned
+// the Stop hook may never have run, and Free comes when the last of what was stuck has ended, long after the exit and all releases: what it does must not
+// touch what a successor has. cause is that of the end, so errors.Is(cause, ErrAbandoned) tells the two apart. It must not block.
+type Freer interface {
+	Free(cause error)
 }
 
 // Sized is implemented by messages that hold memory beyond their own struct: Size is that many bytes.
@@ -80,8 +90,10 @@ type Backoff struct {
 var DefaultBackoff = Backoff{Min: 50 * time.Millisecond, Max: 10 * time.Second}
 
 const (
-	// DefaultGrace is how long a generation may take for its last turn, its Stop hook and its owned goroutines.
-	DefaultGrace = 5 * time.Second
+	// DefaultGrace is how long a generation may take for its last turn, its Stop hook and its owned goroutines. None of these may block on
+	// anything but what ends with the context, so all that they ever wait for is the processor: it is what a machine that is far too
+	// busy needs, not what a stop takes. A process or a peer that is waited for has limits of its own, which come before it.
+	DefaultGrace = 30 * time.Second
 	// DefaultRelease is the deadline of one release of an obligation.
 	DefaultRelease = 5 * time.Second
 	// DefaultLimit is the root account's limit, in bytes, where Options give none.

@@ -54,23 +54,37 @@ func (k *Kernel) own(c *cell, name string, release func(context.Context, error))
 	return o
 }
 
-// Discharge says that the obligation was paid otherwise: the release does not run any more. One that runs already is not stopped.
-// Safe from any goroutine, also when the generation is gone.
-func (o *Obligation) Discharge() { o.strike() }
+// Discharge says that the obligation is paid otherwise: the release does not run any more. It reports whether it was still owed: false
+// says that the release has run or runs, so what it undoes, answers and counts must not be undone, answered or counted again.
+// That is so for a turn or a Stop hook that goes on after its generation was abandoned. Of those who discharge one obligation, and
+// its release, exactly one is told true or runs. Safe from any goroutine, also when the generation is gone.
+func (o *Obligation) Discharge() (was bool) { return o.strike() }
 
-// Moot says that nothing is owed any more, since what it was owed to is gone.
-func (o *Obligation) Moot() { o.strike() }
+// Moot says that nothing is owed any more, since what it was owed to is gone. It reports the same as Discharge.
+func (o *Obligation) Moot() (was bool) { return o.strike() }
 
-func (o *Obligation) strike() {
+// Owed tells whether it stands in the book still: neither discharged nor released.
+func (o *Obligation) Owed() bool {
 	if o == nil {
-		return
+		return false
+	}
+	o.k.mu.Lock()
+	defer o.k.mu.Unlock()
+	return o.state == owed
+}
+
+func (o *Obligation) strike() bool {
+	if o == nil {
+		return false
 	}
 	o.k.mu.Lock()
 	defer o.k.unlock()
-	if o.state == owed {
-		o.state = paid
-		o.c.life.book.cut(o)
+	if o.state != owed {
+		return false
 	}
+	o.state = paid
+	o.c.life.book.cut(o)
+	return true
 }
 
 func (b *obligations) cut(o *Obligation) {

@@ -55,18 +55,22 @@
 // It is driven by events in the kernel's book, and needs no turn of the cell:
 //
 //  1. The first cause wins. The context is cancelled on the goroutine that stops it, the mailbox closes, what was queued is answered or
-//     released. The current turn may finish. From here [Spec].Grace runs, for 1, 2 and the owned goroutines.
+//     released. The current turn may finish. From here [Spec].Grace runs, for 1, 2, the owned goroutines and Free.
 //  2. The Stop hook runs, on a goroutine of its own; the children are alive and whole. Then questions left unanswered
-//     get the cause, and open requests are cancelled.
+//     get the cause, and open requests are cancelled. When the owned goroutines have ended as well, nothing of the behavior runs any more,
+//     and what its state still holds is given back ([Freer]).
 //  3. The children stop, all at once, or with Ordered one after the other, the last spawned first, each with all that it owes.
-//  4. When they have settled and the owned goroutines have ended, the releases of all obligations begin, side by side, each on a goroutine of its own, with
+//  4. When they have settled and the state was freed, the releases of all obligations begin, side by side, each on a goroutine of its own, with
 //     a deadline ([Options].Release). That is the exit: Done is closed, watchers and the parent are told, the name is free, a successor may start. Nobody
 //     waits for the releases but a parent that is stopping.
 //  5. When the last release is done or overdue, the generation has settled, and leaves the tree.
 //
 // A generation whose turn, hook or goroutine does not end within the grace is abandoned: its cause becomes [ErrAbandoned] joined with the first; its
 // children are stopped and released, then it is, leaves first, all from outside the stuck cell. What it still does is refused: ErrStopped, or nothing happens; an obligation that it
-// still brings about is released at once. Its bytes stay charged, and it stays in the tree, until what is stuck really ends.
+// still brings about is released at once. What it discharges late it must look at: [Obligation].Discharge tells it that the release has
+// paid, so that nothing is undone, answered or counted twice. Its bytes stay charged, and it stays in the tree, until what is stuck really ends; then its
+// state is freed as at an ordinary end, although its Stop hook may never have run. So there are three homes for what must not be lost: an obligation for what others are owed,
+// which is paid from outside while the cell is stuck; Free for leases that lie in the state; the Stop hook for last words, which nobody relies on.
 // So a stop takes at most the sum of grace and release deadline over the depth of the tree (over the children, too, where a parent is Ordered), and
 // the [Report] of a Shutdown names who is left, with the stack.
 //

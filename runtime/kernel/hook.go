@@ -51,6 +51,48 @@ func (k *Kernel) hookOver(c *cell) {
 	k.unstick(c)
 }
 
+// free lets a quiet generation give back what its state holds, once. Under the kernel's lock.
+func (k *Kernel) free(c *cell) {
+	l := &c.life
+	if l.freeing || l.freed || !l.quiet() {
+		return
+	}
+	f, ok := Freer(nil), false
+	if l.began {
+		f, ok = c.beh.(Freer)
+	}
+	if !ok {
+		l.freed = true
+		return
+	}
+	l.freeing = true
+	k.scheduler.Go(c.slot.spec.Kind, func() {
+		defer k.freeOver(c) // also after a Goexit
+		c.mb.setDoing("Free")
+		if err := c.runFree(f); err != nil {
+			k.log.Error("free panicked", "actor", c.path, "gen", c.gen, "cause", Escape(err.Error(), 300))
+		}
+	})
+}
+
+// runFree has a frame of its own, as runStop has.
+//
+//go:noinline
+func (c *cell) runFree(f Freer) error {
+	err := c.guard(func() error { f.Free(c.cause()); return nil })
+	runtime.KeepAlive(c)
+	return err
+}
+
+func (k *Kernel) freeOver(c *cell) {
+	c.mb.setDoing("")
+	k.mu.Lock()
+	defer k.unlock()
+	c.life.freed = true
+	k.advance(c)
+	k.unstick(c)
+}
+
 // goroutine is one that a generation owns.
 type goroutine struct {
 	name  string

@@ -36,6 +36,8 @@ type life struct {
 	hook       bool        // the Stop hook was started
 	hookDone   bool
 	abandoned  bool
+	freeing    bool // Free was started
+	freed      bool // … and is over, or there is none
 	sweeping   bool // all children were told to stop
 	goroutines map[*goroutine]struct{}
 	kids       map[uint64]*cell // by generation, until they have settled
@@ -159,7 +161,7 @@ func (k *Kernel) graceOver(c *cell) {
 	k.mu.Lock()
 	defer k.unlock()
 	l := &c.life
-	if l.abandoned || l.phase >= exited || l.over && l.hookDone && len(l.goroutines) == 0 {
+	if l.abandoned || l.phase >= exited || l.freed {
 		return
 	}
 	l.abandoned = true
@@ -174,7 +176,11 @@ func (k *Kernel) graceOver(c *cell) {
 // advance takes an end as far as it can go now. It is called after every event.
 func (k *Kernel) advance(c *cell) {
 	l := &c.life
-	if l.phase < stopping || l.phase == settled {
+	if l.phase < stopping {
+		return
+	}
+	k.free(c)
+	if l.phase == settled {
 		return
 	}
 	if l.phase == stopping {
@@ -194,7 +200,7 @@ func (k *Kernel) advance(c *cell) {
 		if !l.sweeping || c.slot.spec.Ordered {
 			k.sweep(c)
 		}
-		if len(l.kids) > 0 || len(l.goroutines) > 0 && !l.abandoned {
+		if len(l.kids) > 0 || !l.freed && !l.abandoned {
 			return
 		}
 		k.exit(c)
@@ -320,10 +326,15 @@ func (k *Kernel) settle(c *cell) {
 	k.advance(p)
 }
 
+// quiet tells whether nothing of the behavior's own runs any more, nor will.
+func (l *life) quiet() bool {
+	return l.over && (l.hookDone || l.abandoned && !l.hook) && len(l.goroutines) == 0
+}
+
 // stuck tells whether something of a generation still runs that should not.
 func (k *Kernel) stuck(c *cell) bool {
 	l := &c.life
-	return !l.over || l.hook && !l.hookDone || len(l.goroutines) > 0 || l.book.running > 0 || len(l.book.overdue) > 0
+	return !l.freed || l.book.running > 0 || len(l.book.overdue) > 0
 }
 
 // unstick forgets a settled generation once the last of what was stuck in it has really ended.
@@ -334,6 +345,7 @@ func (k *Kernel) unstick(c *cell) {
 		if i < 0 {
 			return
 		}
+		c.beh = nil
 		p.life.left = slices.Delete(p.life.left, i, i+1)
 		c = p
 	}

@@ -17,13 +17,13 @@ type Report struct {
 	Left []Unstopped
 }
 
-// Unstopped is a generation of which something still runs: a turn, a Stop hook, an owned goroutine or an overdue release.
+// Unstopped is a generation of which something still runs: a turn, a Stop hook, an owned goroutine, a Free or an overdue release.
 type Unstopped struct {
 	Path, Kind string
 	Gen        uint64
 	Cause      error         // why it was to stop
 	Age        time.Duration // since the kernel gave it up, or since it began to stop
-	What       string        // what runs: "turn", "stop hook", "goroutine NAME", "release NAME"
+	What       string        // what runs: "turn", "stop hook", "goroutine NAME", "free", "release NAME"
 	Stack      string        // of what runs, when it could be found
 }
 
@@ -95,6 +95,9 @@ func (k *Kernel) Unstopped() []Unstopped {
 		}
 		for _, g := range slices.SortedFunc(maps.Keys(l.goroutines), func(a, b *goroutine) int { return strings.Compare(a.name, b.name) }) {
 			add("goroutine "+g.name, find("(*goroutine).run", g))
+		}
+		if l.freeing && !l.freed {
+			add("free", find("(*cell).runFree", c))
 		}
 		for o := l.book.first; o != nil; o = o.next {
 			if o.state == paying {

@@ -37,6 +37,7 @@ type lived struct {
 	account *kernel.Account
 	started int
 	hooked  int
+	freed   int
 	exits   int
 	inside  int
 	working int // owned goroutines
@@ -154,6 +155,9 @@ func (c *Check) Enter(x *kernel.Ctx, what string) (leave func()) {
 	if (l.hooked > 0 || l.exits > 0) && !(c.parallel && l.exit.Abandoned) {
 		c.violate("I4", "%s: %s reached generation %d after its stop", x.Self().Path(), what, gen)
 	}
+	if l.freed > 0 {
+		c.violate("I4", "%s: %s reached generation %d after its state was freed", x.Self().Path(), what, gen)
+	}
 	return func() {
 		c.mu.Lock()
 		l.inside--
@@ -185,6 +189,20 @@ func (c *Check) Hook(x *kernel.Ctx) {
 	c.event("hook %s %d", x.Self().Path(), x.Self().Gen())
 }
 
+// Freed is called in Free (I3, I5): it is alone with the state.
+func (c *Check) Freed(gen uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	l := c.life(gen)
+	if l.freed++; l.freed > 1 {
+		c.violate("I3", "generation %d was freed twice", gen)
+	}
+	if l.inside > 0 || l.working > 0 {
+		c.violate("I5", "generation %d was freed while it was in a turn, a hook or a goroutine", gen)
+	}
+	c.event("free %d", gen)
+}
+
 // Exit is the kernel's OnExit (I3, I9).
 func (c *Check) Exit(x kernel.Exit) {
 	c.mu.Lock()
@@ -195,6 +213,9 @@ func (c *Check) Exit(x kernel.Exit) {
 	}
 	if x.Cause == nil {
 		c.violate("I3", "%s: generation %d ended without a cause", x.Path, x.Gen)
+	}
+	if l.started > 0 && l.freed == 0 && !x.Abandoned {
+		c.violate("I3", "%s: generation %d ended before its state was freed", x.Path, x.Gen)
 	}
 	if l.working > 0 && !x.Abandoned {
 		c.violate("I3", "%s: generation %d ended before %d of its goroutines", x.Path, x.Gen, l.working)
@@ -245,14 +266,22 @@ func (c *Check) Released(id uint64) {
 		if d.released++; d.released > 1 {
 			c.violate("I3", "an obligation of generation %d was released twice", d.gen)
 		}
+		if d.discharged {
+			c.violate("I3", "an obligation of generation %d was released after whoever discharged it was told that it was owed", d.gen)
+		}
 	}
 }
 
-// Discharged is called when an obligation was paid otherwise.
-func (c *Check) Discharged(id uint64) {
+// Discharged is called with what the discharge of an obligation reported: who is told that it was owed pays it.
+func (c *Check) Discharged(id uint64, was bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if d := c.owed[id]; d != nil {
+	d := c.owed[id]
+	switch {
+	case d == nil:
+	case was && (d.released > 0 || d.discharged):
+		c.violate("I3", "an obligation of generation %d was owed still when it had been paid", d.gen)
+	case was:
 		d.discharged = true
 	}
 }
@@ -393,6 +422,9 @@ func (c *Check) Rest(k *kernel.Kernel) {
 		}
 		if l.started == 1 && l.hooked != 1 && !l.exit.Abandoned {
 			c.violate("I3", "generation %d (%s) had %d stop hooks", gen, l.exit.Path, l.hooked)
+		}
+		if l.started == 1 && l.freed != 1 {
+			c.violate("I3", "generation %d (%s) was freed %d times", gen, l.exit.Path, l.freed)
 		}
 		if l.inside != 0 || l.working != 0 {
 			c.violate("I12", "generation %d is still in a turn or has goroutines", gen)

@@ -23,6 +23,7 @@ type Zoo struct {
 	Grace time.Duration
 	Peers func() kernel.Ref // somebody, alive or not
 	Meet  func(kernel.Ref)  // somebody new
+	Bank  *kernel.Account   // of the kernel
 	Spend func() bool       // false: the zoo is tired, no more mischief
 }
 
@@ -35,6 +36,8 @@ type Monkey struct {
 	questions []*kernel.Question
 	tickets   []kernel.Ticket
 	held      []*holding
+	pocket    []*kernel.Lease // nothing but Free gives them back
+	gen       uint64
 	timers    []func()
 }
 
@@ -92,6 +95,7 @@ func (z *Zoo) Spec(name string, depth int) kernel.Spec {
 // Start implements kernel.Starter.
 func (m *Monkey) Start(c *kernel.Ctx) error {
 	m.z.Check.Began(c)
+	m.gen = c.Self().Gen()
 	defer m.z.Check.Enter(c, "Start")()
 	m.z.Meet(c.Self())
 	if m.depth < 2 {
@@ -114,7 +118,7 @@ func (m *Monkey) Receive(c *kernel.Ctx, msg kernel.Msg) error {
 	case *Parcel:
 		if m.z.Rand.IntN(2) == 0 {
 			_ = x.L.Move(c.Account())
-			m.hold(c, x.L)
+			m.take(c, x.L)
 		} else {
 			x.L.Release()
 		}
@@ -122,7 +126,7 @@ func (m *Monkey) Receive(c *kernel.Ctx, msg kernel.Msg) error {
 		m.z.Check.Answered(x.Ticket, c.Self().Gen())
 		x.Lease.Release()
 		if p, ok := x.Msg.(*Parcel); ok {
-			m.hold(c, p.L)
+			m.take(c, p.L)
 		}
 	case kernel.Exited:
 		if x.Cause == nil || x.Ref.Cause() == nil {
@@ -163,6 +167,20 @@ func (m *Monkey) Stop(c *kernel.Ctx, cause error) {
 	}
 	m.answer()
 	_ = m.mischief(c, 12)
+}
+
+// Free implements kernel.Freer.
+func (m *Monkey) Free(cause error) {
+	if m.gen == 0 { // its Start was never reached
+		return
+	}
+	m.z.Check.Freed(m.gen)
+	if cause == nil {
+		m.z.Check.Violate("I3", "a free without a cause")
+	}
+	for _, l := range m.pocket {
+		l.Release()
+	}
 }
 
 // mischief is what a behavior must not do: once in n.
@@ -217,6 +235,13 @@ func (m *Monkey) undead(c *kernel.Ctx) {
 		m.z.Check.Violate("I4", "an abandoned generation took a message: %v", err)
 	}
 	m.owe(c)
+	if l, err := m.z.Bank.Acquire(int64(m.z.Rand.IntN(4000))); err == nil { // of an account that does not end with it
+		m.z.Check.Lease(l)
+		m.pocket = append(m.pocket, l)
+	}
+	for len(m.held) > 0 { // its releases have begun
+		m.discharge()
+	}
 	m.play(c)
 }
 
@@ -259,16 +284,8 @@ func (m *Monkey) move(c *kernel.Ctx) {
 	case 10:
 		m.owe(c)
 	case 11:
-		if n := len(m.held); n > 0 {
-			h := m.held[n-1]
-			m.held = m.held[:n-1]
-			z.Check.Discharged(h.id)
-			h.lease.Release()
-			if z.Rand.IntN(2) == 0 {
-				h.owed.Discharge()
-			} else {
-				h.owed.Moot()
-			}
+		if len(m.held) > 0 {
+			m.discharge()
 		}
 	case 12:
 		if l, err := c.Account().Acquire(int64(z.Rand.IntN(4000))); err == nil {
@@ -276,7 +293,7 @@ func (m *Monkey) move(c *kernel.Ctx) {
 			if z.Rand.IntN(2) == 0 {
 				_ = z.Peers().Tell(&Parcel{l})
 			} else {
-				m.hold(c, l)
+				m.take(c, l)
 			}
 		}
 	case 13:
@@ -315,6 +332,23 @@ func (m *Monkey) move(c *kernel.Ctx) {
 		m.spawn(c, fmt.Sprint("m", z.Rand.IntN(5)))
 		c.Attr("mood", "curious")
 		c.Refuse("banana")
+	}
+}
+
+// discharge undoes the last thing that is held.
+func (m *Monkey) discharge() {
+	n := len(m.held)
+	h := m.held[n-1]
+	m.held = m.held[:n-1]
+	var was bool
+	if m.z.Rand.IntN(2) == 0 {
+		was = h.owed.Discharge()
+	} else {
+		was = h.owed.Moot()
+	}
+	m.z.Check.Discharged(h.id, was)
+	if was {
+		h.lease.Release()
 	}
 }
 
@@ -360,6 +394,15 @@ func (m *Monkey) answer() {
 
 // owe registers an obligation; its release may be anything.
 func (m *Monkey) owe(c *kernel.Ctx) { m.hold(c, nil) }
+
+// take keeps a lease: with an obligation, or in the state alone.
+func (m *Monkey) take(c *kernel.Ctx, l *kernel.Lease) {
+	if m.z.Rand.IntN(2) == 0 {
+		m.hold(c, l)
+		return
+	}
+	m.pocket = append(m.pocket, l)
+}
 
 // hold keeps a lease until the generation ends or something discharges it.
 func (m *Monkey) hold(c *kernel.Ctx, l *kernel.Lease) {

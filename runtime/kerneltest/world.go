@@ -78,6 +78,7 @@ func Simulate(seed uint64) Result {
 	energy := 400 + rng.IntN(1200)
 	z := &Zoo{Check: check, Rand: rng, Sleep: sim.Sleep, Long: 3 * time.Second, Grace: grace, Peers: c.any, Meet: c.meet,
 		Spend: func() bool { energy--; return energy > 0 }}
+	z.Bank = k.Account()
 	root, err := k.Root(z.Spec("zoo", 0))
 	if err != nil {
 		return Result{Seed: seed, Bad: []string{err.Error()}}
@@ -200,6 +201,7 @@ func Storm(seed uint64) Result {
 	z := &Zoo{Check: check, Rand: rng, Sleep: time.Sleep, Long: 60 * time.Millisecond, Grace: 40 * time.Millisecond, Peers: c.any, Meet: c.meet,
 		Spend: func() bool { return energy.Add(-1) > 0 }}
 	k := kernel.New(kernel.Options{Limit: 96 << 10, Release: 40 * time.Millisecond, OnExit: check.Exit, Rand: rng.Float64})
+	z.Bank = k.Account()
 	root, err := k.Root(z.Spec("zoo", 0))
 	if err != nil {
 		return Result{Seed: seed, Bad: []string{err.Error()}}
