@@ -14,7 +14,7 @@ else
 RACE := go test
 endif
 
-.PHONY: run build test sim soak fuzz bench interop lint fmt clean
+.PHONY: run build test sim storm chaos soak scale fuzz bench interop lint fmt clean
 
 ## run: build the pod and start it with the embedded default (open the address that it prints)
 run: build
@@ -33,9 +33,27 @@ test:
 sim:
 	go test ./runtime/kernel -run Simulation -seeds 5000 -timeout 30m -v
 
-## soak: about an hour of the simulation, the storms on real goroutines and the built binary's tests, again and again
-soak: sim
+## storm: about an hour of the simulation, the storms on real goroutines and the built binary's tests, again and again
+storm: sim
 	$(RACE) -timeout 3h -count 20 ./runtime/kernel ./cmd/acpod
+
+CHAOS := ./bin/acpod-chaos run --spawn --faults all --assert
+SEED  ?= 1
+
+## chaos: three minutes of the harness with all faults and 300 extensions (SEED=1)
+chaos: build
+	@mkdir -p artifacts
+	$(CHAOS) --extensions 300 --sessions 300 --duration 3m --rate 150 --seed $(SEED) --report artifacts/chaos.json
+
+## soak: half an hour of it with 1,000 extensions; what the last one said is in docs/soak.md
+soak: build
+	@mkdir -p artifacts
+	$(CHAOS) --extensions 1000 --sessions 1000 --duration 30m --rate 200 --seed $(SEED) --report artifacts/soak.json
+
+## scale: ten thousand extensions and 1,000 calls a second for a minute, beside a bare echo server
+scale: build
+	@mkdir -p artifacts
+	./bin/acpod-chaos scale --report artifacts/scale.json
 
 ## fuzz: each fuzz target for a while (FUZZTIME=10s)
 fuzz:
