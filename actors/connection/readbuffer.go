@@ -2,21 +2,20 @@ package connection
 
 import "math/bits"
 
-// gws reads each frame into a buffer with 4 bytes to spare, from pools of powers of two from leastBuffer to mostBuffer; a longer one is
-// made as long as it has to be.
+// gws reads each frame into a buffer with 4 bytes to spare, from pools of powers of two up to mostBuffer; a longer one is made as long as it has
+// to be.
 const (
 	spareBuffer = 4
-	leastBuffer = 128
 	mostBuffer  = 256 << 10
 )
 
-// readBuffer is what gws holds for a frame of n bytes while it comes in. That is what is paid for then; what is kept of the message
-// is paid once it is whole.
+// readBuffer is what is paid for a frame of n bytes while it comes in: what gws holds for it. Of a small one that is its bytes, since what its
+// buffer has more, 8 KiB at most, is in what a connection costs. What is kept of a message is paid once it is whole.
 func readBuffer(n int64) int64 {
-	if n+spareBuffer > mostBuffer {
+	if n <= pooledBytes || n+spareBuffer > mostBuffer {
 		return n
 	}
-	return max(leastBuffer, int64(1)<<bits.Len64(uint64(n+spareBuffer-1)))
+	return int64(1) << bits.Len64(uint64(n+spareBuffer-1))
 }
 
 // pooledBytes is the size up to which a message is copied out so that its buffer goes back to gws's pool. What stands in a pool is
