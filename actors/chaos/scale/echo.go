@@ -2,11 +2,11 @@ package scale
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"runtime"
+	"sync"
 	"time"
 
 	"github.com/lxzan/gws"
@@ -41,23 +41,19 @@ func ServeEcho(ctx context.Context, ready func(EchoAt) error) error {
 			go socket.ReadLoop() // ends with its client
 		}
 	})}
-	ended := make(chan error, 2)
-	go func() { ended <- debug.Serve(figures) }()
-	go func() { ended <- server.Serve(echoes) }()
+	failed := make(chan error, 2)
+	var serving sync.WaitGroup
+	serving.Go(func() { failed <- debug.Serve(figures) })
+	serving.Go(func() { failed <- server.Serve(echoes) })
 	err = ready(EchoAt{echoes.Addr().String(), figures.Addr().String()})
 	if err == nil {
 		select {
 		case <-ctx.Done():
-		case err = <-ended:
-			ended <- err
+		case err = <-failed:
 		}
 	}
 	_, _ = server.Close(), debug.Close()
-	<-ended
-	<-ended
-	if errors.Is(err, http.ErrServerClosed) {
-		return nil
-	}
+	serving.Wait()
 	return err
 }
 

@@ -145,6 +145,7 @@ func (d Dial) shake(conn net.Conn, at *url.URL) (*Socket, error) {
 		}
 		return nil, err
 	}
+	defer func() { _ = response.Body.Close() }() // of a 101 it is empty
 	if d.Response != nil {
 		d.Response(response)
 	}

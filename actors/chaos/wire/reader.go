@@ -2,6 +2,7 @@ package wire
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"unicode/utf8"
@@ -83,7 +84,7 @@ func (f *frames) frame() (Frame, error) {
 		f.end, f.next = copy(f.ahead[:], f.ahead[f.next:f.end]), 0
 		got, err := f.read(f.ahead[f.end:])
 		if err != nil {
-			if err == io.EOF && f.end > 0 {
+			if errors.Is(err, io.EOF) && f.end > 0 {
 				err = io.ErrUnexpectedEOF
 			}
 			return Frame{}, err
@@ -105,7 +106,7 @@ func (f *frames) frame() (Frame, error) {
 		}
 		n, err := f.read(f.payload[have:cap(f.payload)])
 		if err != nil {
-			if err == io.EOF {
+			if errors.Is(err, io.EOF) {
 				err = io.ErrUnexpectedEOF
 			}
 			return Frame{}, err
