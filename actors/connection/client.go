@@ -42,8 +42,13 @@ type hello struct {
 
 var _ session.Client = (*client)(nil)
 
-// spareBytes is how much of a connection's reserve answers to refused frames may use when the account is full.
-const spareBytes = 4 << 10
+const (
+	// spareBytes is how much of a connection's reserve answers to refused frames may use when the account is full.
+	spareBytes = 8 << 10
+	// queuedBytes is what a frame of the control lane costs beside its text: itself, its lease, its place in the queue. Most of them are short, and
+	// a peer can have as many as the lane holds.
+	queuedBytes = 256
+)
 
 func newClient(self kernel.Ref, s *seat, cfg *Config, stats *counters) *client {
 	cl := &client{
@@ -218,7 +223,7 @@ func (cl *client) deny(id jsonrpc.ID, e *jsonrpc.Error) {
 // that is used up as well, or the lane is full, the peer does not read what it brings about, and the connection ends.
 func (cl *client) send(frame []byte) {
 	f := &outFrame{parts: [3][]byte{frame}}
-	n := f.size()
+	n := f.size() + queuedBytes
 	lease, err := cl.account.Acquire(n)
 	switch {
 	case err == nil:

@@ -220,7 +220,7 @@ func TestATunnelIsPaidForByItsSession(t *testing.T) {
 		say(t, socket, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"session/new","params":{"cwd":"/","mcpServers":[{"type":"acp","name":"katashiro","id":"s%d"}]}}`, id, id))
 		await(t, in, func(f answered) bool { return f.Method == "mcp/connect" })
 	})
-	if t.Logf("a session with one server: %d bytes", cost); cost > sessionBytes {
+	if t.Logf("a session with one server: %d bytes", cost); cost > sessionBytes/2 { // the session alone costs about as much
 		t.Errorf("a session with a server that is being connected costs %d bytes, more than the %d of a session: its tunnel is not paid for", cost, sessionBytes)
 	}
 }
