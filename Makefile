@@ -47,8 +47,8 @@ chaos: build
 
 ## soak: half an hour of it with 1,000 extensions; what the last one said is in docs/soak.md
 soak: build
-	@mkdir -p artifacts
-	$(CHAOS) --extensions 1000 --sessions 1000 --duration 30m --rate 200 --seed $(SEED) --report artifacts/soak.json
+	@mkdir -p artifacts/soak
+	$(CHAOS) --extensions 1000 --sessions 1000 --duration 30m --rate 200 --seed $(SEED) --keep artifacts/soak --report artifacts/soak/report.json
 
 ## scale: ten thousand extensions and 1,000 calls a second for a minute, beside a bare echo server
 scale: build

@@ -58,7 +58,7 @@ var arrows = map[string][]string{
 	"actors/chaos/machine":   {},
 	"actors/chaos/ledger":    {"actors/chaos/invariant"},
 	"actors/chaos/peer":      protocolOnly("actors/chaos/wire", "actors/chaos/invariant", "actors/chaos/ledger"),
-	"actors/chaos/server":    protocolOnly("actors/chaos/invariant", "actors/chaos/ledger", "actors/chaos/peer"),
+	"actors/chaos/server":    protocolOnly("actors/chaos/wire", "actors/chaos/invariant", "actors/chaos/ledger", "actors/chaos/peer"),
 	"actors/chaos/extension": protocolOnly("actors/chaos/wire", "actors/chaos/proxy", "actors/chaos/invariant", "actors/chaos/ledger", "actors/chaos/fault", "actors/chaos/peer", "actors/chaos/server"),
 	"actors/chaos/caller":    protocolOnly("actors/chaos/invariant", "actors/chaos/ledger", "actors/chaos/fault"),
 	"actors/chaos/prompter":  protocolOnly("actors/chaos/wire", "actors/chaos/agent", "actors/chaos/invariant", "actors/chaos/ledger", "actors/chaos/fault", "actors/chaos/peer", "actors/chaos/server"),
