@@ -503,12 +503,12 @@ func TestWireCheckNamesWhatIsBroken(t *testing.T) {
 			"never disconnects", none, broken{toClient: drop("mcp/disconnect")},
 			[]string{"tunnel/A: the end of the session ends its connection", "tunnel/B: the end of the session ends its connection"},
 			[]string{"a server that a resume leaves out is disconnected once", "a session that moves to another connection takes its servers along"},
-			[]string{"--sections", "tunnel", "--patience", "10s"}, // which each of these rows waits for
+			[]string{"--sections", "tunnel", "--patience", "15s"}, // which each of these rows waits for
 		},
 		{
 			"keeps a cancel from the server", none, broken{toClient: drop("$/cancel_request")},
 			[]string{"tunnel/A: a cancel reaches the server", "tunnel/B: a cancel reaches the server", "tunnel/C: a cancel reaches the server", "tunnel/0: a cancel reaches the server"}, nil,
-			[]string{"--sections", "tunnel", "--patience", "10s"},
+			[]string{"--sections", "tunnel", "--patience", "15s"},
 		},
 		{
 			"answers end_turn after a cancel", demo, broken{toClient: replace(`"stopReason":"cancelled"`, `"stopReason":"end_turn"`)},
@@ -577,7 +577,7 @@ func TestWireCheckNamesWhatIsBroken(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			limits := []string{"--servers", "a,b", "--patience", "20s"}
+			limits := []string{"--servers", "a,b", "--patience", "1m"}
 			if row.pod != large {
 				limits = append(limits, "--frame-bytes", fmt.Sprint(1<<20))
 			}
