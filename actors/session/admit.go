@@ -293,7 +293,7 @@ func (v *supervisor) spawn(e *entry, s slot) {
 		v.wakes(rec)
 	}
 	rec.life = &life{}
-	b := birth{id: rec.id, owner: rec.owner, life: rec.life, folders: e.folders, meta: acp.FilterMeta(e.params.Meta, v.s.cfg.ForwardMeta),
+	b := birth{id: rec.id, owner: rec.owner, life: rec.life, folders: e.folders, meta: keepMeta(v.c, e.params.Meta, v.s.cfg.ForwardMeta),
 		slot: s, carried: rec.carried, open: &opener{client: e.client, req: e.req, params: e.params, held: e.held, resume: e.resume}}
 	ref, err := v.spawnNamed(b)
 	if err != nil {

@@ -149,7 +149,7 @@ func (x *session) onAttach(m attach) {
 		x.own(m.client)
 		x.publish() // before the answer: who has read that finds the session in its list
 	}
-	x.folders, x.meta = m.folders, acp.FilterMeta(m.params.Meta, x.s.cfg.ForwardMeta)
+	x.folders, x.meta = m.folders, keepMeta(x.c, m.params.Meta, x.s.cfg.ForwardMeta)
 	x.declare(m.client, m.params, same)
 	r := x.owe("session/resume", m.client, m.req)
 	if former := x.opening; former != nil { // it is still being opened, for somebody who has lost it: this request takes its place

@@ -11,6 +11,9 @@ import (
 // maxPath is the longest path that is looked up, in bytes: Linux takes no longer one.
 const maxPath = 4096
 
+// maxFolders bounds additionalDirectories, which are kept for the life of the session.
+const maxFolders = 64
+
 // Folders are the folders that an agent gets: real paths inside agent.workdir.
 type Folders struct {
 	Cwd        string
@@ -31,6 +34,9 @@ func resolveFolders(workdir string, p *Params) (Folders, *jsonrpc.Error) {
 	cwd, ok := resolveFolder(root, p.Cwd)
 	if !ok {
 		return Folders{}, badFolder("cwd")
+	}
+	if len(p.AdditionalDirectories) > maxFolders {
+		return Folders{}, badFolder("each of at most 64 additionalDirectories")
 	}
 	f := Folders{Cwd: cwd}
 	for _, asked := range p.AdditionalDirectories {
