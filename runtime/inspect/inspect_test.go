@@ -336,11 +336,15 @@ func TestProfilesAreServedOneAtATime(t *testing.T) {
 	if w := get(t, h, "/debug/pprof/profile?seconds=1e9"); w.Code != http.StatusBadRequest {
 		t.Errorf("a profile of years: %d", w.Code)
 	}
-	i.profiles <- struct{}{} // one is being made
+	first := make(chan int)
+	go func() { first <- get(t, h, "/debug/pprof/trace?seconds=0.5").Code }()
+	kerneltest.Eventually(t, "one is being made", func() bool { return len(i.profiles) == 1 })
 	if w := get(t, h, "/debug/pprof/heap"); w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") == "" {
 		t.Errorf("a second one at once: %d", w.Code)
 	}
-	<-i.profiles
+	if code := <-first; code != http.StatusOK {
+		t.Errorf("the first: %d", code)
+	}
 	if w := get(t, h, "/debug/pprof/heap"); w.Code != http.StatusOK {
 		t.Errorf("after it: %d", w.Code)
 	}
