@@ -51,6 +51,7 @@ func (d *desk) Start(c *kernel.Ctx) error {
 	d.keys = newKeyBook(d.limits)
 	d.bill.free = d.cfg.Owner == "-"
 	if before := d.cfg.View.Load(); before != nil {
+		d.view = before
 		d.restore(before)
 		if !d.bill.pay(c.Account(), d.names.bytes(), len(d.declared), 0) {
 			c.Refuse("names_unpaid") // they keep their meaning all the same: they were shown
@@ -123,14 +124,28 @@ func (d *desk) showOrphans(c *kernel.Ctx) {
 	}
 }
 
-// Stop ends every call with a word to its caller. What was to be forgotten is.
+// Stop ends every call with a word to its caller.
 func (d *desk) Stop(c *kernel.Ctx, cause error) {
 	for _, k := range d.open() {
 		d.fail(c, k, &ended{EndDesk})
 	}
-	d.keys.clear()
-	d.schemas.dropUnless(func(*Tool) bool { return false })
-	d.releaseLists()
+}
+
+// Free gives back all that the desk holds: requests of calls that an abandoned
+// desk never ended, kept results, schemas, the last lists, and its bill.
+func (d *desk) Free(error) {
+	for _, k := range d.calls {
+		k.request.Bytes.Release()
+	}
+	for _, kp := range d.keys.kept {
+		kp.lease.Release()
+	}
+	for _, h := range d.schemas.held {
+		h.lease.Release()
+	}
+	if d.cfg.View.Load() == d.view { // else a successor has the lists
+		d.releaseLists()
+	}
 	d.bill.lease.Release()
 }
 

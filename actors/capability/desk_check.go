@@ -111,16 +111,19 @@ func (d *desk) send(c *kernel.Ctx, k *call) {
 	entry.Event, entry.Time = EventCall, c.Now()
 	d.cfg.Audit.Record(entry)
 	k.phase = running
-	d.count(c, 1)
 	audit, open, clock := d.cfg.Audit, d.cfg.Open, c.Now
 	begun := c.Now()
 	k.begun = begun
+	open.Add(1)
 	k.owed = c.Own("call "+strconv.FormatUint(k.id, 10), func(_ context.Context, _ error) {
 		open.Add(-1)
 		entry.Event, entry.Time, entry.Duration = EventExit, clock(), clock().Sub(begun)
 		entry.Outcome, entry.IsError = string(OutcomeUnknown), true
 		audit.Record(entry)
 	})
+	if k.owed.Owed() { // else this desk was abandoned, and speaks for nobody
+		d.count(c, 1)
+	}
 	out := Call{ID: k.id, Tool: k.cap.Tool.Name, Arguments: k.args, Deadline: begun.Add(d.limits.Timeout),
 		Limit: begun.Add(d.limits.CallMax), Progress: k.request.Progress, Bytes: k.request.Bytes}
 	k.args, k.request.Arguments, k.request.Bytes = nil, nil, nil // the call has them now
@@ -133,10 +136,9 @@ func (d *desk) send(c *kernel.Ctx, k *call) {
 	d.tickets[ticket] = k
 }
 
-// count keeps the numbers of calls in flight: the pod's, and the session's,
-// whose turn is not idle while a call is open.
+// count keeps the number of the session's calls in flight: its turn is not idle
+// while a call is open.
 func (d *desk) count(c *kernel.Ctx, by int) {
-	d.cfg.Open.Add(int64(by))
 	before := d.sent
 	d.sent += by
 	c.Attr("calls", d.sent)

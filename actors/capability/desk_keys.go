@@ -208,12 +208,6 @@ func (b *keyBook) forgetOrphans(token [32]byte) {
 	}
 }
 
-func (b *keyBook) clear() {
-	for len(b.kept) > 0 {
-		b.drop(b.kept[0])
-	}
-}
-
 // record is the ledger's record of a call, with an empty key when it has none.
 func (d *desk) record(k *call) KeyRecord {
 	if k.key == nil {

@@ -126,9 +126,13 @@ func (d *desk) refuse(c *kernel.Ctx, k *call, refusal *Refusal) {
 	d.unparkFor(c, k)
 }
 
-// exit writes the end of a sent call into the audit and pays what was owed.
+// exit writes the end of a sent call into the audit and pays what was owed. A desk that was abandoned owes it no more:
+// its release has written and counted that end.
 func (d *desk) exit(c *kernel.Ctx, k *call, outcome string, isErr bool, bytes int) {
-	k.owed.Discharge()
+	if !k.owed.Discharge() {
+		return
+	}
+	d.cfg.Open.Add(-1)
 	d.count(c, -1)
 	entry := d.entry(k)
 	entry.Event, entry.Time, entry.Duration = EventExit, c.Now(), c.Now().Sub(k.begun)

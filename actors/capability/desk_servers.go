@@ -131,8 +131,11 @@ func (d *desk) publish(c *kernel.Ctx) {
 		c.Refuse("names")
 	}
 	v.names = d.names
+	if !d.cfg.View.CompareAndSwap(d.view, v) { // this desk was abandoned, and a successor has published
+		c.Refuse("abandoned")
+		return
+	}
 	d.view = v
-	d.cfg.View.Store(v)
 	d.schemas.dropUnless(d.lists)
 	c.Attr("capabilities", len(v.Catalog()))
 	d.resume(c)

@@ -40,6 +40,7 @@ type (
 func (a *actor) Start(c *kernel.Ctx) error {
 	self := c.Self()
 	a.t.ref.Store(&self)
+	a.t.speaks(self.Gen())
 	d := a.t.params.Declared
 	c.Attr("server", d.Name)
 	c.Attr("attach", a.t.params.Attach)
@@ -121,18 +122,21 @@ func reasonOf(cause error) string {
 
 var errGone = fmt.Errorf("%w: %w", capability.ErrDetached, ErrGone)
 
-// publish makes a state known: to whoever reads the snapshot, then to the desk
-// and to the session. A nil list keeps the one that is there.
-func (a *actor) publish(c *kernel.Ctx, state capability.State, status Status, list *capability.List) {
-	before := a.t.toolset.Load()
-	next := &capability.Toolset{State: state, Reason: status.Reason, List: before.List}
-	if list != nil {
-		next.List = list
+// Free gives back the pages of a list that never became whole.
+func (a *actor) Free(error) {
+	if a.listing != nil {
+		a.listing.release()
 	}
-	a.t.status.Store(&status)
-	a.t.toolset.Store(next)
-	if list != nil {
-		before.List.Release()
+}
+
+// publish makes a state known: to whoever reads the snapshot, then to the desk
+// and to the session. A nil list keeps the one that is there. A generation that was
+// abandoned and whose tunnel was given up, or goes on without it, says nothing more.
+func (a *actor) publish(c *kernel.Ctx, state capability.State, status Status, list *capability.List) {
+	next, ok := a.t.show(c.Self().Gen(), state, status, list)
+	if !ok {
+		c.Refuse("abandoned")
+		return
 	}
 	c.Attr("state", string(status.State))
 	c.Attr("reason", status.Reason)

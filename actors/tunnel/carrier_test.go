@@ -28,6 +28,8 @@ type socket struct {
 	ref   kernel.Ref
 	probe *kerneltest.Probe
 	gone  chan struct{}
+	stats Stats
+	block func(what string) // called before anything is done, on the goroutine of the turn; nil = nothing blocks
 
 	mu        sync.Mutex
 	refuse    error // of the next requests
@@ -38,12 +40,20 @@ type socket struct {
 	sent      map[*kernel.Question]Out
 }
 
+// at lets the test hold a turn in what the tunnel does with its carrier.
+func (s *socket) at(what string) {
+	if s.block != nil {
+		s.block(what)
+	}
+}
+
 // wire is one request on the wire.
 type wire struct{ Out }
 
 func (s *socket) Rank() uint64 { return 7 }
 
 func (s *socket) Request(c *kernel.Ctx, out Out) (kernel.Ticket, error) {
+	s.at("request " + string(out.Params))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.refuse != nil {
@@ -78,6 +88,7 @@ func (s *socket) Disconnect(ctx context.Context, f Farewell) error {
 }
 
 func (s *socket) Bind(id string, to kernel.Ref) error {
+	s.at("bind")
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, ok := s.bound[id]; ok {
@@ -93,7 +104,10 @@ func (s *socket) Unbind(id string) {
 	delete(s.bound, id)
 }
 
-func (s *socket) Gone() <-chan struct{} { return s.gone }
+func (s *socket) Gone() <-chan struct{} {
+	s.at("gone")
+	return s.gone
+}
 
 // said is every disconnect that left, as "method params".
 func (s *socket) said() []string {
@@ -124,12 +138,7 @@ var declaredA = acp.Declared{Name: "katashiro", ID: "srv-1", Form: acp.FormID}
 func run(t *testing.T, d acp.Declared, limits Limits, test func(l *lab)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		l := &lab{socket: &socket{t: t, gone: make(chan struct{}), bound: map[string]kernel.Ref{}, sent: map[*kernel.Question]Out{}, probe: kerneltest.NewProbe()}}
-		l.k = kerneltest.Start(t, kernel.Options{})
-		l.session, l.parent = kerneltest.Root(t, l.k)
-		l.desk = kerneltest.NewProbe()
-		l.deskRef = kerneltest.Spawn(t, l.session, l.desk.Spec("desk"))
-		l.socket.ref = kerneltest.Spawn(t, l.session, l.probe.Spec("client"))
+		l := newLab(t)
 		l.open(d, limits)
 		test(l)
 		if list := l.tunnel.Tools().List; list != nil {
@@ -138,9 +147,21 @@ func run(t *testing.T, d acp.Declared, limits Limits, test func(l *lab)) {
 	})
 }
 
+// newLab is a lab without its tunnel.
+func newLab(t *testing.T) *lab {
+	t.Helper()
+	l := &lab{socket: &socket{t: t, gone: make(chan struct{}), bound: map[string]kernel.Ref{}, sent: map[*kernel.Question]Out{}, probe: kerneltest.NewProbe()}}
+	l.k = kerneltest.Start(t, kernel.Options{})
+	l.session, l.parent = kerneltest.Root(t, l.k)
+	l.desk = kerneltest.NewProbe()
+	l.deskRef = kerneltest.Spawn(t, l.session, l.desk.Spec("desk"))
+	l.socket.ref = kerneltest.Spawn(t, l.session, l.probe.Spec("client"))
+	return l
+}
+
 // open spawns the tunnel.
 func (l *lab) open(d acp.Declared, limits Limits) {
-	l.tunnel = New(Params{Declared: d, Carrier: l.socket, Attach: 3, Session: "sess_x", Tag: "#tag", Desk: l.deskRef, Version: "1.2.3", Limits: limits})
+	l.tunnel = New(Params{Declared: d, Carrier: l.socket, Attach: 3, Session: "sess_x", Tag: "#tag", Desk: l.deskRef, Version: "1.2.3", Limits: limits, Stats: &l.stats})
 	l.ref = kerneltest.Spawn(l.t, l.session, l.tunnel.Spec("tunnel-1"))
 	synctest.Wait()
 }

@@ -111,9 +111,14 @@ func (a *actor) connected(c *kernel.Ctx, m *kernel.Answer, err error) error {
 	}
 	if err := a.t.params.Carrier.Bind(id, c.Self()); err != nil {
 		// The id is another tunnel's, so closing it would close that one's connection.
-		a.owed.Moot()
-		a.t.params.Stats.unbound(err)
+		if a.owed.Moot() { // else the release has closed and counted it
+			a.t.params.Stats.unbound(err)
+		}
 		return a.fail(c, "mcp/connect: "+shown(err))
+	}
+	if !a.owed.Owed() { // this generation was abandoned: its release has closed the connection, and nobody would unbind it
+		a.t.params.Carrier.Unbind(id)
+		return kernel.ErrDone
 	}
 	a.target = id
 	return a.initialize(c)

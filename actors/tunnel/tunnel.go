@@ -65,8 +65,7 @@ type Tunnel struct {
 	params   Params
 	limits   Limits
 	stream   string
-	toolset  atomic.Pointer[capability.Toolset]
-	status   atomic.Pointer[Status]
+	face     atomic.Pointer[face]
 	ref      atomic.Pointer[kernel.Ref]
 	sequence atomic.Uint64 // of requests
 }
@@ -76,8 +75,7 @@ type Tunnel struct {
 func New(p Params) *Tunnel {
 	t := &Tunnel{params: p, limits: p.Limits.withDefaults()}
 	t.stream = p.Session + "/" + strconv.FormatUint(p.Attach, 10)
-	t.status.Store(&Status{State: Connecting})
-	t.toolset.Store(&capability.Toolset{State: capability.Connecting})
+	t.face.Store(&face{status: Status{State: Connecting}, tools: &capability.Toolset{State: capability.Connecting}})
 	return t
 }
 
@@ -101,7 +99,7 @@ func (t *Tunnel) Declared() acp.Declared { return t.params.Declared }
 func (t *Tunnel) Carrier() Carrier { return t.params.Carrier }
 
 // Status is the state of this moment.
-func (t *Tunnel) Status() Status { return *t.status.Load() }
+func (t *Tunnel) Status() Status { return t.face.Load().status }
 
 // Provider implements [capability.Source].
 func (t *Tunnel) Provider() string { return capability.BrowserProvider }
@@ -110,7 +108,7 @@ func (t *Tunnel) Provider() string { return capability.BrowserProvider }
 func (t *Tunnel) Server() string { return t.params.Declared.Name }
 
 // Tools implements [capability.Source].
-func (t *Tunnel) Tools() *capability.Toolset { return t.toolset.Load() }
+func (t *Tunnel) Tools() *capability.Toolset { return t.face.Load().tools }
 
 // Call implements [capability.Source].
 func (t *Tunnel) Call(c *kernel.Ctx, call capability.Call) (kernel.Ticket, error) {
