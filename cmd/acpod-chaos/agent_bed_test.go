@@ -71,7 +71,8 @@ func newAgentBed(t *testing.T, more ...string) *agentBed {
 func (b *agentBed) use(p *pod.Pod) {
 	b.pod = p
 	b.book = invariant.NewBook(func(breach invariant.Breach) {
-		b.t.Errorf("%s: %s\nevents: %.3000q", breach.Name, breach.Text, p.Events(breach.Words...))
+		events := p.Events(breach.Words...)
+		b.t.Errorf("%s: %s\nevents: %.400q", breach.Name, breach.Text, events[max(0, len(events)-8):])
 	})
 	b.world = prompter.World{Book: b.book, Calls: ledger.NewCalls(b.book), Open: func(ctx context.Context, _ string) (*wire.Socket, error) {
 		return wire.Open(ctx, wire.Dial{URL: p.ACP()})

@@ -188,12 +188,9 @@ func (d *Driver) live(ctx context.Context, number int) {
 	dice := fault.NewDice(d.cfg.Seed)
 	for turn := 0; ctx.Err() == nil; turn++ {
 		rng := dice.Of("prompter", number, turn)
-		if s.peer == nil || !s.peer.Living() {
-			s.setID("")
-			if err := s.Connect(ctx); err != nil {
-				pause(ctx, time.Second)
-				continue
-			}
+		if !d.arrive(ctx, s) {
+			pause(ctx, time.Second)
+			continue
 		}
 		if s.ID() == "" && !d.open(ctx, s) {
 			pause(ctx, d.cfg.Pace)
@@ -225,7 +222,9 @@ func (d *Driver) number() int {
 }
 
 // open is session/new. It may fail as the plan of the agents has it, and in no other way.
-func (d *Driver) open(ctx context.Context, s *Session) bool {
+func (d *Driver) open(run context.Context, s *Session) bool {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(run), answerBound) // or a session would be open that nobody closes
+	defer cancel()
 	err := s.Open(ctx)
 	if err == nil {
 		return true
@@ -243,14 +242,44 @@ func (d *Driver) open(ctx context.Context, s *Session) bool {
 	return false
 }
 
+// arrive sees to it that the session has a socket: where it has lost one, the next takes the session up.
+func (d *Driver) arrive(ctx context.Context, s *Session) bool {
+	if s.peer != nil && s.peer.Living() {
+		return true
+	}
+	if s.peer != nil {
+		d.cfg.Tally.Count(fmt.Sprintf("socket_closed_%d", s.peer.CloseCode()))
+	}
+	if s.Connect(ctx) != nil {
+		return false
+	}
+	if s.ID() == "" {
+		return true
+	}
+	_, err := s.Resume(ctx)
+	refused, ok := errors.AsType[*jsonrpc.Error](err)
+	switch {
+	case ok && refused.Code == jsonrpc.InvalidParams: // it was new, and ended with its client
+		s.setID("")
+	case ok:
+		d.cfg.Book.Break(invariant.Told, []string{s.Place(), s.peer.Name()}, "a resume of the client's own session was answered %v", err)
+	case err != nil:
+		return false
+	}
+	return true
+}
+
 // close ends the session for good, also after the run is over.
 func (d *Driver) close(s *Session) {
-	if s.ID() == "" || s.peer == nil || !s.peer.Living() {
+	if s.ID() == "" {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), answerBound)
 	defer cancel()
 	place := s.Place()
+	if !d.arrive(ctx, s) || s.ID() == "" {
+		return
+	}
 	if err := s.Close(ctx); err != nil && !errors.Is(err, peer.ErrGone) {
 		d.cfg.Book.Break(invariant.Told, []string{place}, "session/close was answered %v", err)
 	}
