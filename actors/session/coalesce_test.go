@@ -50,6 +50,7 @@ func TestWhichUpdatesBecomeOne(t *testing.T) {
 		{"a tool call", chunk(acp.UpdateToolCall, "", "a"), chunk(acp.UpdateToolCall, "", "b"), ""},
 		{"a plan", chunk(acp.UpdatePlan, "", "a"), chunk(acp.UpdatePlan, "", "b"), ""},
 		{"a text that stands twice", `{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"x","text":"a"}}`, `{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"x","text":"b"}}`, ""},
+		{"a type that stands twice", `{"sessionUpdate":"agent_message_chunk","content":{"type":"image","type":"text","text":"a"}}`, `{"sessionUpdate":"agent_message_chunk","content":{"type":"image","type":"text","text":"b"}}`, ""},
 		{"a content that stands twice", `{"content":{},"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"a"}}`, `{"content":{},"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"b"}}`, ""},
 		{"too much for one frame", message(strings.Repeat("a", mergedBytes/2)), message(strings.Repeat("b", mergedBytes/2)), ""},
 	} {
@@ -161,7 +162,7 @@ func spoken(t testing.TB, script []byte) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		credit, err := credits.Take(t.Context(), 10)
+		credit, err := credits.Take(canceled(), 10)
 		if err != nil {
 			t.Fatal(err)
 		}
