@@ -73,7 +73,7 @@ func (r *run) newArena(a arena) *arena {
 	a.callers = caller.New(caller.Options{
 		Dice: r.dice, Faults: r.faults, Book: r.book, Calls: r.calls, Tally: r.tally, Rate: a.rate, Pick: a.pick, First: a.first, Keyed: a.keyed,
 		Tools: tools(), Bound: a.limits.Tunnel + a.limits.Orphan + patience, Request: a.limits.Request, Result: a.limits.Result,
-		Patient: a.limits.Tunnel, Open: openCalls,
+		Patient: min(a.limits.Orphan+time.Second, 10*time.Second), Open: openCalls,
 	})
 	a.world.Revoked = a.callers.Revoked
 	return &a

@@ -67,8 +67,12 @@ func (c *Callers) plan(number int, target Target, r *rand.Rand) plan {
 	return p
 }
 
-// again repeats a call whose end its caller has not seen, under its key: it may have been executed, and is not executed again.
+// again repeats a call whose end its caller has not seen, under its key: it may have been executed, and is not executed again. Half of
+// the repeats come while the call still runs on for nobody, and half when that is over.
 func (c *Callers) again(p plan) {
+	if p.number%2 == 0 {
+		time.Sleep(c.o.Patient)
+	}
 	time.Sleep(min(p.after, c.o.Patient))
 	p.fault = ""
 	answer := c.make(p)

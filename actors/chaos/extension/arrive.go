@@ -136,9 +136,10 @@ func (e *Extension) open(ctx context.Context, p *peer.Peer, s *slot) error {
 	reply, err := p.Call(ctx, acp.MethodSessionNew, e.newParams(declared), Patience)
 	if err == nil && reply.Error != nil {
 		e.w.Doings.Count(fmt.Sprintf("new_%d", reply.Error.Code))
-		err = reply.Error
+		return reply.Error
 	}
 	if err != nil {
+		e.lost++
 		return err
 	}
 	o, err := jsonrpc.ParseObject(reply.Result)

@@ -24,6 +24,7 @@ type Extension struct {
 	peer   *peer.Peer // the socket that owns the sessions; nil without one
 
 	lives, ticks, turns int // how often it has drawn, by kind
+	lost                int // sessions that were asked for on a socket that ended before the answer
 
 	mu      sync.Mutex
 	servers map[string]*server.Server // by declared id, also those that are over

@@ -56,10 +56,14 @@ func (e *Extension) depart(ctx context.Context) bool {
 			}
 		}
 	}
+	e.release(ctx)
 	for _, s := range e.slots {
 		if s.id != "" && !e.close(ctx, s) {
 			return false
 		}
+	}
+	if e.lost > 0 {
+		e.find(ctx)
 	}
 	p := e.peer
 	for end := time.Now().Add(DisconnectGrace); p.Living() && p.Connections.Due() > 0 && time.Now().Before(end); {
@@ -73,6 +77,42 @@ func (e *Extension) depart(ctx context.Context) bool {
 	}
 	e.drop()
 	return true
+}
+
+// release waits until every call that was never answered is taken back: nobody waits for one any more.
+func (e *Extension) release(ctx context.Context) {
+	p := e.peer
+	held := func() (n int) {
+		for _, s := range e.known() {
+			n += s.Held(p)
+		}
+		return n
+	}
+	bound := e.w.Limits.Tunnel + e.w.Limits.Orphan + DisconnectGrace
+	for end := time.Now().Add(min(bound, time.Minute)); p.Living() && held() > 0 && time.Now().Before(end); {
+		e.pause(ctx, 20*time.Millisecond)
+	}
+	if bound <= time.Minute && ctx.Err() == nil {
+		for _, s := range e.known() {
+			s.Overdue(time.Now(), e.w.Limits.Tunnel+e.w.Limits.Orphan)
+		}
+	}
+}
+
+// find closes sessions that were opened for us and whose ids were lost with a socket.
+func (e *Extension) find(ctx context.Context) {
+	reply, err := e.peer.Call(ctx, acp.MethodSessionList, []byte("{}"), Patience)
+	if err != nil || reply.Error != nil {
+		return
+	}
+	for _, id := range idsOf(reply.Result) {
+		resumed, err := e.peer.Call(ctx, acp.MethodSessionResume, e.sessionParams(id, nil), Patience)
+		if err != nil || resumed.Error != nil {
+			continue
+		}
+		_, _ = e.peer.Call(ctx, acp.MethodSessionClose, append(jsonrpc.AppendString([]byte(`{"sessionId":`), id), '}'), Patience)
+		e.w.Doings.Count("found_and_closed")
+	}
 }
 
 // close closes a session and looks whether its token is dead.
@@ -117,20 +157,29 @@ func (e *Extension) list(ctx context.Context) {
 	if err != nil || reply.Error != nil {
 		return
 	}
-	o, err := jsonrpc.ParseObject(reply.Result)
+	for _, id := range idsOf(reply.Result) {
+		e.w.Sessions.Listed(id, e.number)
+	}
+}
+
+// idsOf reads the answer of session/list.
+func idsOf(result []byte) (ids []string) {
+	o, err := jsonrpc.ParseObject(result)
 	if err != nil {
-		return
+		return nil
 	}
 	raw, _ := o.Get("sessions")
 	elements, err := jsonrpc.Elements(raw)
 	if err != nil {
-		return
+		return nil
 	}
 	for _, element := range elements {
 		if one, err := jsonrpc.ParseObject(element); err == nil {
 			raw, _ := one.Get("sessionId")
-			id, _ := jsonrpc.String(raw)
-			e.w.Sessions.Listed(id, e.number)
+			if id, ok := jsonrpc.String(raw); ok {
+				ids = append(ids, id)
+			}
 		}
 	}
+	return ids
 }

@@ -45,11 +45,11 @@ func (c Chances) draw(rng *rand.Rand) string {
 	return ""
 }
 
-// of are the chances of the turn with that place in the run. Every other of the first ones has one fault for certain, each in its turn,
-// so that a short run has them all.
+// of are the chances of the turn with that place in the run. The first ones have one fault each for certain, so that a short run has
+// them all.
 func (c Chances) of(place int) Chances {
-	if at := place / 2; place%2 == 1 && at < len(c) && c[at].Rate > 0 {
-		return Chances{{c[at].Name, 1}}
+	if place < len(c) && c[place].Rate > 0 {
+		return Chances{{c[place].Name, 1}}
 	}
 	return c
 }

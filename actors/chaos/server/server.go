@@ -158,6 +158,18 @@ func (s *Server) Cancel(p *peer.Peer, params []byte) bool {
 	return found
 }
 
+// Held is how many calls wait on a socket for their answer or for being taken back.
+func (s *Server) Held(p *peer.Peer) (n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, h := range s.held {
+		if h.on == p {
+			n++
+		}
+	}
+	return n
+}
+
 // Overdue breaks the promise for each call that is held for longer than bound on a socket that lives, and was not taken back.
 func (s *Server) Overdue(now time.Time, bound time.Duration) {
 	s.mu.Lock()
