@@ -294,7 +294,7 @@ func reasonOf(err error) string {
 	case !ok:
 		return err.Error()
 	case refused.Reason() != "":
-		return string(refused.Reason())
+		return refused.Reason()
 	}
 	return fmt.Sprintf("error %d", refused.Code)
 }

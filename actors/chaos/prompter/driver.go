@@ -157,7 +157,10 @@ func (d *Driver) Run(ctx context.Context) error {
 
 func (d *Driver) leftovers() error {
 	// Each step of a stop has its grace, and a guardian of a loaded machine needs its time.
-	for end := time.Now().Add(30 * time.Second); ; time.Sleep(100 * time.Millisecond) {
+	patience := time.After(30 * time.Second)
+	look := time.NewTicker(100 * time.Millisecond)
+	defer look.Stop()
+	for waiting := true; waiting; {
 		living, err := d.records.Living()
 		if err != nil {
 			return err
@@ -166,10 +169,12 @@ func (d *Driver) leftovers() error {
 			d.cfg.Book.Exercise(invariant.BackToBaseline)
 			break
 		}
-		if time.Now().After(end) {
+		select {
+		case <-look.C:
+		case <-patience:
+			waiting = false
 			d.cfg.Book.Break(invariant.BackToBaseline, nil, "%d processes of agents live after all sessions were closed, the first is %s %d of group %d",
 				len(living), living[0].Role, living[0].PID, living[0].Group)
-			break
 		}
 	}
 	struck, err := d.records.Struck()

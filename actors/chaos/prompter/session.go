@@ -312,7 +312,7 @@ func Outcome(reply peer.Reply) string {
 		}
 		return result.StopReason
 	}
-	return wordOf(reply.Error.Code, string(reply.Error.Reason()))
+	return wordOf(reply.Error.Code, reply.Error.Reason())
 }
 
 func wordOf(code int, reason string) string {
