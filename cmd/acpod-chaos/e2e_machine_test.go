@@ -423,6 +423,7 @@ func TestAnAgentThatStoodStill(t *testing.T) {
 		"for too long": {20 * time.Second, []string{"idle"}},
 	} {
 		t.Run(name, func(t *testing.T) {
+			awaitThat(t, "the end of all agents before", func() bool { left, err := b.records().Living(); return err == nil && len(left) == 0 })
 			s := b.session(t)
 			open(t, s)
 			living, err := b.records().Living()
