@@ -143,7 +143,7 @@ func TestEachFaultAttacksAPromiseThatHolds(t *testing.T) {
 		{"drop", 0.3, []string{"disconnected_once", "accounts"}},
 		{"halfopen", 0.2, []string{"accounts"}},
 		{"slowread", 0.1, []string{"answered_once", "memory"}},
-		{"slowwrite", 0.03, []string{"answered_once"}},
+		{"slowwrite", 0.05, []string{"answered_once"}},
 		{"flood", 0.3, []string{"answered_once", "accounts", "memory"}},
 		{"oversize", 0.2, []string{"memory"}},
 		{"malformed", 0.5, nil},
@@ -166,7 +166,7 @@ func TestEachFaultAttacksAPromiseThatHolds(t *testing.T) {
 			t.Parallel()
 			duration := "6s"
 			if test.fault == "slowwrite" {
-				duration = "45s" // the pod gives a frame 30 s
+				duration = "60s" // the pod gives a frame 30 s
 			}
 			report := attack(t, "--extensions", "10", "--sessions", "20", "--duration", duration, "--seed", "7",
 				"--faults", fmt.Sprintf("%s:%v", test.fault, test.rate), "--rate", "40")

@@ -46,7 +46,7 @@ func (e *Extension) vanish(*rand.Rand) {
 // readSlowly reads nothing for a while, and asks for answers meanwhile.
 func (e *Extension) readSlowly(ctx context.Context, r *rand.Rand) {
 	p := e.peer
-	if r.IntN(3) == 0 {
+	if _, slow := p.Socket().NetConn().(*proxy.Link); !slow && r.IntN(3) == 0 {
 		e.deafen(p)
 		return
 	}
@@ -79,6 +79,8 @@ func (e *Extension) deafen(p *peer.Peer) {
 	for range unreadAnswers {
 		p.Ask("_chaos/unread", nil, 10*Patience)
 	}
+	written := make(chan struct{})
+	p.Do(func(*wire.Socket) error { close(written); return nil })
 	deaf := e.w.Limits.Write + 10*time.Second
 	e.w.beside(func(stop <-chan struct{}) {
 		brief := time.After(deaf)
@@ -93,7 +95,18 @@ func (e *Extension) deafen(p *peer.Peer) {
 		} else {
 			<-brief
 		}
+		asked := false
+		select {
+		case <-written:
+			asked = true
+		default: // a machine that has not even sent it all proves nothing
+		}
 		resume()
+		if !asked {
+			p.Reset()
+			p.Wait()
+			return
+		}
 		select {
 		case <-p.Gone():
 			e.w.Book.Exercise(invariant.Told)
@@ -137,7 +150,7 @@ func (e *Extension) writeSlowly(ctx context.Context, r *rand.Rand) {
 }
 
 // frameDeadline is what the pod gives one frame, from its first byte to its last (docs/limits.md), and some more.
-const frameDeadline = 30*time.Second + 30*time.Second
+const frameDeadline = 30*time.Second + 12*time.Second
 
 // stall holds a socket with half a frame on it and wants the pod to close it.
 func (e *Extension) stall(p *peer.Peer) {

@@ -149,7 +149,11 @@ func (l *Calls) End(number int, a Answer) {
 		e.story = append(e.story, "repeated under its key")
 	}
 	e.story = append(e.story, string(a.End))
-	e.unsent = unsent[a.Refusal] || unsentUnlessReadOnly[a.Refusal] && !e.readOnly
+	if !a.Again {
+		e.unsent = unsent[a.Refusal] || unsentUnlessReadOnly[a.Refusal] && !e.readOnly
+	} else {
+		e.unsent = a.Refusal == "timeout" || a.Refusal == "cancelled" // the others are said of the repeat, before its key is looked at
+	}
 	if e.unsent {
 		e.refusal = a.Refusal
 	}
