@@ -42,13 +42,8 @@ type hello struct {
 
 var _ session.Client = (*client)(nil)
 
-const (
-	// spareBytes is how much of a connection's reserve answers to refused frames may use when the account is full.
-	spareBytes = 8 << 10
-	// queuedBytes is what a frame of the control lane costs beside its text: itself, its lease, its place in the queue. Most of them are short, and
-	// a peer can have as many as the lane holds.
-	queuedBytes = 256
-)
+// spareBytes is how much of a connection's reserve answers to refused frames may use when the account is full.
+const spareBytes = 8 << 10
 
 func newClient(self kernel.Ref, s *seat, cfg *Config, stats *counters) *client {
 	cl := &client{
@@ -105,22 +100,21 @@ func (cl *client) Offer(name string, frame []byte, lease *kernel.Lease, done fun
 	if cl.departed() {
 		return tunnel.ErrGone
 	}
+	f := &outFrame{stream: name, parts: [3][]byte{frame}, body: lease, done: done, patient: true}
 	payer := lease.Account()
-	if lease == nil {
-		var err error
-		if lease, err = cl.account.Acquire(int64(len(frame))); err != nil {
-			return isGone(err)
-		}
-	} else if err := lease.Move(cl.account); err != nil {
+	var err error
+	if f.lease, err = cl.account.Acquire(f.own()); err != nil {
 		return isGone(err)
 	}
-	err := cl.out.push(&outFrame{stream: name, parts: [3][]byte{frame}, lease: lease, done: done, patient: true})
-	if err == nil {
+	if err = lease.Move(cl.account); err != nil {
+		f.lease.Release()
+		return isGone(err)
+	}
+	if err = cl.out.push(f); err == nil {
 		return nil
 	}
-	if payer == nil {
-		lease.Release()
-	} else if lease.Move(payer) != nil {
+	f.lease.Release()
+	if payer != nil && lease.Move(payer) != nil {
 		cl.self.CountRefusal("lease_stays") // the old payer is full or gone: we pay until the caller frees it
 	}
 	return err
@@ -156,7 +150,7 @@ func (cl *client) conclude(name string, r *openRequest, result []byte, lease *ke
 		lease.Release()
 		lease = nil
 	}
-	if f.size() > answerReserve {
+	if f.own() > answerReserve {
 		var err error
 		if lease == nil {
 			lease, err = cl.account.Acquire(f.size())
@@ -169,18 +163,13 @@ func (cl *client) conclude(name string, r *openRequest, result []byte, lease *ke
 			f.parts = [3][]byte{jsonrpc.AppendError(nil, r.id, e)}
 		}
 	}
-	if f.size() <= answerReserve && lease != nil {
+	if f.own() <= answerReserve && lease != nil {
 		f.parts[1] = append([]byte(nil), f.parts[1]...) // it must not keep alive what it does not pay for
 		lease.Release()
 		lease = nil
 	}
-	if lease == nil {
-		lease = r.lease
-		lease.Shrink(f.size())
-	} else {
-		r.lease.Release()
-	}
-	f.lease = lease
+	f.lease, f.body = r.lease, lease
+	f.lease.Shrink(f.own())
 	if cl.out.push(f) != nil {
 		f.end(false) // the socket is gone, which is an answer too
 	}
@@ -223,7 +212,7 @@ func (cl *client) deny(id jsonrpc.ID, e *jsonrpc.Error) {
 // that is used up as well, or the lane is full, the peer does not read what it brings about, and the connection ends.
 func (cl *client) send(frame []byte) {
 	f := &outFrame{parts: [3][]byte{frame}}
-	n := f.size() + queuedBytes
+	n := f.own()
 	lease, err := cl.account.Acquire(n)
 	switch {
 	case err == nil:
@@ -316,19 +305,17 @@ func (cl *client) frame(a *ask, out *tunnel.Out) (*outFrame, error) {
 		f.parts = [3][]byte{append(jsonrpc.AppendRequestHead(room, id, out.Method), out.Params...), out.Body,
 			append(append(make([]byte, 0, len(out.Tail)+1), out.Tail...), '}')}
 	}
-	lease, err := cl.account.Acquire(int64(len(f.parts[0]) + len(f.parts[2])))
-	if err != nil {
+	if out.Body != nil {
+		f.body = out.Bytes
+	}
+	var err error
+	if f.lease, err = cl.account.Acquire(f.own()); err != nil {
 		return nil, isGone(err)
 	}
-	f.lease = lease
-	if out.Body == nil {
-		return f, nil
-	}
-	if err := out.Bytes.Move(cl.account); err != nil {
-		lease.Release()
+	if err = f.body.Move(cl.account); err != nil {
+		f.lease.Release()
 		return nil, isGone(err)
 	}
-	f.body = out.Bytes
 	return f, nil
 }
 
@@ -338,11 +325,11 @@ func (cl *client) Notify(name, method string, params []byte) error {
 		return tunnel.ErrGone
 	}
 	frame := jsonrpc.AppendNotification(make([]byte, 0, len(method)+len(params)+48), method, params)
-	lease, err := cl.account.Acquire(int64(len(frame)))
-	if err != nil {
+	f := &outFrame{stream: name, parts: [3][]byte{frame}}
+	var err error
+	if f.lease, err = cl.account.Acquire(f.own()); err != nil {
 		return isGone(err)
 	}
-	f := &outFrame{stream: name, parts: [3][]byte{frame}, lease: lease}
 	if err := cl.out.push(f); err != nil {
 		f.end(false)
 		return err

@@ -406,3 +406,90 @@ func TestCloseReachesTheSession(t *testing.T) {
 	c.send(`{"jsonrpc":"2.0","id":2,"method":"session/close","params":{"sessionId":"` + s.id + `"}}`)
 	c.refusedWith(2.0, -32602)
 }
+
+// TestAQueuedFrameIsPaidWholeOrNotTaken: what it costs beside its bytes is on the account with them, and neither is when either does not fit.
+func TestAQueuedFrameIsPaidWholeOrNotTaken(t *testing.T) {
+	frame := []byte(`{"update":1}`)
+	size := int64(len(frame))
+	cfg := Config{}.withDefaults()
+	notification := int64(len(jsonrpc.AppendNotification(nil, "m", nil)))
+	for name, row := range map[string]struct {
+		room, want int64 // want = what is charged when it is taken
+		push       func(cl *client, lease *kernel.Lease) error
+	}{
+		"an offer with a lease":    {size + outFrameBytes, size + outFrameBytes, func(cl *client, l *kernel.Lease) error { return cl.Offer("a", frame, l, nil) }},
+		"an offer without a lease": {size + outFrameBytes, size + outFrameBytes, func(cl *client, _ *kernel.Lease) error { return cl.Offer("a", frame, nil, nil) }},
+		"a notification":           {notification + outFrameBytes, notification + outFrameBytes, func(cl *client, _ *kernel.Lease) error { return cl.Notify("a", "m", nil) }},
+		"a call with a body": {0, 0, func(cl *client, l *kernel.Lease) error {
+			f, err := cl.frame(&ask{stream: "a", id: 1}, &tunnel.Out{Method: "m", Params: []byte(`{"a":`), Body: frame, Bytes: l, Tail: []byte("}")})
+			if err != nil {
+				return err
+			}
+			if got, want := cl.account.Used(), f.size()+outFrameBytes; got != want {
+				t.Errorf("a call with a body: %d bytes are charged, want %d", got, want)
+			}
+			return cl.out.push(f)
+		}},
+	} {
+		for _, short := range []bool{false, true} {
+			limit := row.room
+			if limit == 0 {
+				limit = outFrameBytes + 200
+			}
+			if short {
+				if limit--; row.room == 0 {
+					limit = outFrameBytes + 10
+				}
+			}
+			pod := kernel.NewAccount("pod_bytes", 1<<20)
+			mine := pod.Child("session_bytes", 0)
+			cl := &client{account: pod.Child("connection_bytes", limit), cfg: &cfg, out: newOutbox(&cfg), gone: make(chan struct{}), book: newLedger()}
+			lease, err := mine.Acquire(size)
+			must(t, err)
+			err = row.push(cl, lease)
+			var full *kernel.Overloaded
+			if short != (errors.As(err, &full) && full.Scope == "connection_bytes") || !short && err != nil {
+				t.Errorf("%s, short of room %v: %v", name, short, err)
+			}
+			if used := cl.account.Used(); row.want != 0 && !short && used != row.want || short && used != 0 {
+				t.Errorf("%s, short of room %v: %d bytes are charged, want %d", name, short, used, row.want)
+			}
+			if short && mine.Used() != size {
+				t.Errorf("%s: what was not taken is not its owner's any more", name)
+			}
+			cl.out.finish(false)
+			lease.Release()
+			if used := pod.Used(); used != 0 {
+				t.Errorf("%s, short of room %v: %d bytes are charged at rest", name, short, used)
+			}
+		}
+	}
+}
+
+// TestAnAnswerThatBecomesSupersededGivesItsBytesBack: its text is replaced, and paid for by what the prompt has reserved.
+func TestAnAnswerThatBecomesSupersededGivesItsBytesBack(t *testing.T) {
+	cfg := Config{}.withDefaults()
+	pod := kernel.NewAccount("pod_bytes", 1<<20)
+	cl := &client{account: pod.Child("connection_bytes", 0), cfg: &cfg, out: newOutbox(&cfg), gone: make(chan struct{}), book: newLedger()}
+	for name, result := range map[string][]byte{"a short one": []byte(`{}`), "a long one": []byte(`"` + strings.Repeat("x", 100_000) + `"`)} {
+		must(t, cl.Offer("a", []byte(`{"update":1}`), nil, nil))
+		reserve, err := cl.account.Acquire(answerReserve)
+		must(t, err)
+		lease, err := pod.Acquire(int64(len(result)))
+		must(t, err)
+		id := jsonrpc.StringID(strings.Repeat("i", 900))
+		cl.conclude("a", &openRequest{id: id, class: prompt, lease: reserve}, result, lease, nil)
+		cl.out.evict("a")
+		j, ok := cl.out.next()
+		if !ok || !strings.Contains(string(j.frame.parts[0]), `"error"`) {
+			t.Fatalf("%s: it is still written", name)
+		}
+		if got, want := pod.Used(), j.frame.size()+outFrameBytes; got != want {
+			t.Errorf("%s: %d bytes are charged, want %d", name, got, want)
+		}
+		j.frame.end(true)
+		if used := pod.Used(); used != 0 {
+			t.Errorf("%s: %d bytes are charged at rest", name, used)
+		}
+	}
+}

@@ -19,14 +19,17 @@ const (
 	controlBytes  = 2 << 20
 	// controlBurst is how many control frames go before a stream's frame that waits.
 	controlBurst = 16
+	// outFrameBytes is what a queued frame costs beside its bytes: itself, its leases, who is told of its end, its place in the queue. Most
+	// are short, and a peer that reads slowly can have as many as its queues hold. Measured by a test.
+	outFrameBytes = 256
 )
 
 // outFrame is one message on its way to the client, in up to three parts that are written one after the other.
 type outFrame struct {
 	stream  string
 	parts   [3][]byte
-	lease   *kernel.Lease
-	body    *kernel.Lease // of a part that lies in somebody else's buffer, which the frame keeps alive
+	lease   *kernel.Lease // of own() bytes
+	body    *kernel.Lease // of the bytes that lie in somebody else's buffer, which the frame keeps alive; nil = none do
 	done    func(written bool)
 	ask     uint64 // the id, when it is a request of ours: it can be taken out of the queue
 	answer  bool   // an answer to the client: its place is reserved, it is never refused and never taken out
@@ -37,6 +40,27 @@ type outFrame struct {
 
 func (f *outFrame) size() int64 {
 	return int64(len(f.parts[0]) + len(f.parts[1]) + len(f.parts[2]))
+}
+
+// own is what the frame's own lease stands for: the frame itself, and of its bytes what body does not stand for. An answer of a prompt
+// may become an error, see evict, for which it then has paid.
+func (f *outFrame) own() int64 {
+	n := f.size()
+	if f.body != nil {
+		n -= int64(len(f.shared()))
+	}
+	if !f.prompted.IsZero() {
+		n = max(n, int64(len(jsonrpc.AppendError(nil, f.prompted, jsonrpc.SupersededError()))))
+	}
+	return outFrameBytes + n
+}
+
+// shared is the part that body stands for: the one in the middle, or the only one.
+func (f *outFrame) shared() []byte {
+	if f.parts[1] == nil {
+		return f.parts[0]
+	}
+	return f.parts[1]
 }
 
 // end ends the frame's life: it was written, or never will be.
@@ -136,7 +160,7 @@ func (o *outbox) takeOut(name string, ask uint64) bool {
 // evict removes all of a stream but answers, and returns the requests of ours among it. The answer of a prompt whose turn
 // loses words by that would claim that they were said: it becomes the superseded error.
 func (o *outbox) evict(name string) (asks []uint64) {
-	lost, short := false, []*outFrame(nil)
+	lost, short, bodies := false, []*outFrame(nil), []*kernel.Lease(nil)
 	taken := o.remove(name, func(f *outFrame) bool {
 		if !f.answer {
 			lost = true
@@ -146,12 +170,14 @@ func (o *outbox) evict(name string) (asks []uint64) {
 			short = append(short, f)
 			o.used -= f.size()
 			f.parts = [3][]byte{jsonrpc.AppendError(nil, f.prompted, jsonrpc.SupersededError())}
+			bodies, f.body = append(bodies, f.body), nil
 			o.used += f.size()
 		}
 		return false
 	})
-	for _, f := range short {
-		f.lease.Shrink(f.size())
+	for i, f := range short {
+		f.lease.Shrink(f.own())
+		bodies[i].Release()
 	}
 	return endAll(taken)
 }
