@@ -306,7 +306,8 @@ func (v *supervisor) spawn(e *entry, s slot) {
 		return
 	}
 	rec.slot, e.slot = e.slot, nil
-	e.owed.Discharge() // the session owes it from its first step on
+	e.owed.Discharge()
+	e.owed = nil // the session owes it from its first step on
 	rec.ref, rec.under, rec.first = ref, nil, e
 	rec.cwd, rec.updated = e.folders.Cwd, v.c.Now()
 	rec.note(e.client.Rank())
@@ -327,6 +328,17 @@ func (v *supervisor) spawnNamed(b birth) (kernel.Ref, error) {
 	}
 }
 
+// Free gives back what requests hold that were on their way in when the supervisor ended: a crash leaves them there.
+func (v *supervisor) Free(error) {
+	for _, rec := range v.records {
+		for _, e := range append([]*entry{rec.under}, rec.behind...) {
+			if e != nil {
+				e.held.Release()
+			}
+		}
+	}
+}
+
 // fail refuses an entry that had its record's attention.
 func (v *supervisor) fail(e *entry, bad *jsonrpc.Error) {
 	rec := e.rec
@@ -341,6 +353,7 @@ func (v *supervisor) fail(e *entry, bad *jsonrpc.Error) {
 func (v *supervisor) refuse(e *entry, bad *jsonrpc.Error) {
 	e.held.Release()
 	e.slot.Release()
-	e.owed.Discharge()
-	e.client.Respond("", e.req, nil, nil, bad)
+	if e.owed == nil || e.owed.Discharge() {
+		e.client.Respond("", e.req, nil, nil, bad)
+	}
 }

@@ -166,14 +166,18 @@ func (x *session) settleAsks() {
 
 func (x *session) drop(a *ask) {
 	a.timeout()
-	a.held.Release()
-	a.copied.Release()
+	a.free()
 	for i, other := range x.asks {
 		if other == a {
 			x.asks = append(x.asks[:i:i], x.asks[i+1:]...)
 			return
 		}
 	}
+}
+
+func (a *ask) free() {
+	a.held.Release()
+	a.copied.Release()
 }
 
 func (x *session) outcome(id jsonrpc.ID, result []byte) {

@@ -46,11 +46,9 @@ func (x *session) opened(result []byte) {
 		x.failOpening(jsonrpc.InternalError(jsonrpc.ReasonInternal, "the agent's answer to session/new is no object"))
 		return
 	}
-	client := x.client
-	client.Granted(x.id, x.c.Self())
+	x.granted()
 	x.out.first(&item{weight: pinned, answer: true, act: func() error {
-		r.owed.Discharge()
-		r.client.Respond(x.id, r.req, body, nil, nil)
+		r.give(x.id, body, nil, nil)
 		return nil
 	}})
 	x.out.held = false
@@ -61,8 +59,7 @@ func (x *session) opened(result []byte) {
 func (x *session) failOpening(bad *jsonrpc.Error) {
 	r := x.opening
 	x.opening = nil
-	r.owed.Discharge()
-	r.client.Respond("", r.req, nil, nil, bad)
+	r.give("", nil, nil, bad)
 	how := endClosed
 	if x.open.resume {
 		how = endSuspended
@@ -151,22 +148,25 @@ func (x *session) onAttach(m attach) {
 	}
 	x.folders, x.meta = m.folders, keepMeta(x.c, m.params.Meta, x.s.cfg.ForwardMeta)
 	x.declare(m.client, m.params, same)
+	if !x.owned.Owed() { // this generation was abandoned, and the supervisor answers
+		return
+	}
 	r := x.owe("session/resume", m.client, m.req)
+	x.c.Question().Answer(attached(true), nil) // from here on the answer is ours, not the supervisor's
 	if former := x.opening; former != nil { // it is still being opened, for somebody who has lost it: this request takes its place
 		former.owed.Moot()
 		x.opening, x.open = r, &opener{client: m.client, resume: true}
 		x.out.client = m.client
 		return
 	}
-	m.client.Granted(x.id, x.c.Self())
+	x.granted()
 	body := x.resumeResult()
 	if same {
 		x.answer(r, body, nil, nil)
 		return
 	}
 	x.out.first(&item{weight: pinned, answer: true, act: func() error {
-		r.owed.Discharge()
-		m.client.Respond(x.id, m.req, body, nil, nil)
+		r.give(x.id, body, nil, nil)
 		return nil
 	}})
 	x.out.attach(m.client)
@@ -183,10 +183,18 @@ func (x *session) own(client Client) {
 	x.owned = x.c.Own("ownership", func(_ context.Context, cause error) { client.Lost(id, cause) })
 }
 
+// granted lets the client's requests reach the session. A generation that was abandoned owns nothing any more.
+func (x *session) granted() {
+	if x.owned.Owed() {
+		x.client.Granted(x.id, x.c.Self())
+	}
+}
+
 // disown tells the client that the session is not its any more.
 func (x *session) disown(why error) {
-	x.owned.Discharge()
-	x.client.Lost(x.id, why)
+	if x.owned.Discharge() { // else the release has told it, and the id may be another generation's of that client
+		x.client.Lost(x.id, why)
+	}
 	x.client = nil
 }
 
@@ -202,12 +210,10 @@ func (x *session) takeOver() {
 	x.out.detach(false)
 	if r := x.prompt.asker; r != nil {
 		x.prompt.asker = nil
-		r.owed.Discharge()
-		r.client.Respond(x.id, r.req, nil, nil, jsonrpc.SupersededError())
+		r.give(x.id, nil, nil, jsonrpc.SupersededError())
 	}
 	if r := x.opening; r != nil {
-		r.owed.Discharge()
-		r.client.Respond("", r.req, nil, nil, jsonrpc.SupersededError())
+		r.give("", nil, nil, jsonrpc.SupersededError())
 	}
 }
 

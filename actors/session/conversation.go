@@ -329,8 +329,11 @@ func (i *incarnation) Receive(c *kernel.Ctx, m kernel.Msg) error {
 	return i.Behavior.Receive(c, m)
 }
 
-// Stop implements kernel.Stopper.
+// Stop implements kernel.Stopper. The session has revoked the token, unless it was abandoned.
 func (i *incarnation) Stop(c *kernel.Ctx, cause error) {
+	if i.token.text != "" {
+		i.s.tokens.Revoke(i.token.text)
+	}
 	if stopper, ok := i.Behavior.(kernel.Stopper); ok {
 		stopper.Stop(c, cause)
 	}

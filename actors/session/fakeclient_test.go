@@ -35,7 +35,8 @@ type client struct {
 	gone     chan struct{}
 	mcp      []string // frames of tunnels, in order
 	asked    map[string]*kernel.Question
-	silent   bool // does not answer mcp/connect
+	silent   bool              // does not answer mcp/connect
+	hold     func(what string) // called before anything is done, on whose goroutine it is; nil = nobody is held
 }
 
 type answered struct {
@@ -185,7 +186,15 @@ func (c *client) frames(method string) int {
 	return n
 }
 
+// at lets a test hold the session in what it does with its client.
+func (c *client) at(what string) {
+	if c.hold != nil {
+		c.hold(what)
+	}
+}
+
 func (c *client) Offer(_ string, frame []byte, lease *kernel.Lease, done func(bool)) error {
+	c.at("offer")
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if gone(c) {
@@ -212,6 +221,7 @@ func (c *client) write(s *sent) {
 }
 
 func (c *client) Respond(_ string, req uint64, result []byte, lease *kernel.Lease, err *jsonrpc.Error) {
+	c.at("respond")
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	lease.Release()
@@ -227,12 +237,14 @@ func (c *client) Respond(_ string, req uint64, result []byte, lease *kernel.Leas
 }
 
 func (c *client) Granted(id string, ref kernel.Ref) {
+	c.at("granted")
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.sessions[id] = ref
 }
 
 func (c *client) Lost(id string, _ error) {
+	c.at("lost")
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.sessions, id)

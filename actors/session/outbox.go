@@ -263,5 +263,15 @@ func (o *outbox) close() {
 	o.queue, o.flight, o.bytes, o.weighs = nil, nil, 0, [weights]int{}
 }
 
+// free gives back what an outbox holds that nobody closed. Nothing is said any more.
+func (o *outbox) free() {
+	for _, items := range [][]*item{o.early.items, o.queue} {
+		for _, it := range items {
+			it.lease.Release()
+			it.repay()
+		}
+	}
+}
+
 // Merged is how many updates went to clients that read slowly as part of another update's frame, since the pod's start.
 func (s *Sessions) Merged() int64 { return s.merged.Load() }

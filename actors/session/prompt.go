@@ -237,8 +237,9 @@ func (x *session) finishTurn() {
 	if !p.ticket.IsZero() {
 		x.c.Cancel(p.ticket)
 	}
-	p.owed.Discharge()
-	x.s.turnEnded()
+	if p.owed.Discharge() {
+		x.s.turnEnded()
+	}
 	x.endCalls(capability.EndTurn)
 	x.settleAsks()
 	x.credits(x.client == nil)

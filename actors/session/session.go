@@ -268,6 +268,18 @@ func (x *session) Stop(c *kernel.Ctx, _ error) {
 	x.publish()
 }
 
+// Free gives back what the session holds of others' words: a Stop hook that never ran has left it.
+func (x *session) Free(error) {
+	x.out.free()
+	for _, a := range x.asks {
+		a.free()
+	}
+	x.prompt.held.Release()
+	if x.open != nil {
+		x.open.held.Release()
+	}
+}
+
 // onAnswer sorts the answers to what the session asked.
 func (x *session) onAnswer(m kernel.Answer) {
 	switch {
@@ -333,11 +345,19 @@ func (x *session) owe(name string, client Client, req uint64) *request {
 	return &request{method: name, client: client, req: req, owed: owed}
 }
 
+// give answers a request in the stream of that session. One of a generation that was abandoned meanwhile has its answer by the release.
+func (r *request) give(session string, result []byte, lease *kernel.Lease, bad *jsonrpc.Error) {
+	if !r.owed.Discharge() {
+		lease.Release()
+		return
+	}
+	r.client.Respond(session, r.req, result, lease, bad)
+}
+
 // answer gives the answer of a request: in its place among what the session says when the request is the present client's.
 func (x *session) answer(r *request, result []byte, lease *kernel.Lease, bad *jsonrpc.Error) {
 	give := func() error {
-		r.owed.Discharge()
-		r.client.Respond(x.id, r.req, result, lease, bad)
+		r.give(x.id, result, lease, bad)
 		return nil
 	}
 	if r.client != x.client {
@@ -347,9 +367,8 @@ func (x *session) answer(r *request, result []byte, lease *kernel.Lease, bad *js
 	it := &item{weight: pinned, answer: true, act: give}
 	if r.method == acp.MethodSessionPrompt {
 		it.short = func() {
-			r.owed.Discharge()
 			lease.Release()
-			r.client.Respond(x.id, r.req, nil, nil, jsonrpc.SupersededError())
+			r.give(x.id, nil, nil, jsonrpc.SupersededError())
 		}
 	}
 	x.out.push(it)

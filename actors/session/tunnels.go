@@ -170,7 +170,10 @@ func (x *session) openTunnel(one *served, client Client) {
 		return
 	}
 	one.tunnel, one.ref, one.client = t, ref, client
-	owed := x.c.Own("tools of "+ref.Name(), func(context.Context, error) { t.Tools().List.Release() })
+	owed := x.c.Own("tools of "+ref.Name(), func(context.Context, error) {
+		t.Close() // also when it was abandoned and is still in a turn
+		t.Tools().List.Release()
+	})
 	x.tunnels[ref] = underway{tunnel: t, owed: owed}
 }
 
@@ -198,6 +201,7 @@ func (x *session) endTaken(former Client) {
 // deskExited tells the desk's next generation what it has to serve.
 func (x *session) deskExited(m kernel.Exited) {
 	x.desk = m.Next
+	x.tools.facade(false) // its calls have ended with it
 	_ = x.desk.Signal(capability.Declared{Names: x.declared})
 	for _, one := range x.servers {
 		if one.live() {
@@ -224,6 +228,7 @@ func (x *session) tunnelExited(m kernel.Exited) {
 	}
 	delete(x.tunnels, m.Ref)
 	if m.Next.IsZero() { // only now: nothing is listed by it any more
+		t.tunnel.Close()
 		_ = x.desk.Signal(capability.Detach{Source: t.tunnel})
 		t.owed.Discharge()
 	} else {

@@ -3,7 +3,7 @@ package tunnel
 import (
 	"errors"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
@@ -46,13 +46,13 @@ func TestAnAbandonedTunnelLeavesNothingBehindWhenItsLastTurnHasEnded(t *testing.
 			synctest.Test(t, func(t *testing.T) {
 				l := newLab(t)
 				gate, stuck := make(chan struct{}), make(chan struct{})
-				var once sync.Once
+				var caught atomic.Bool
 				l.block = func(at string) {
 					if strings.Contains(at, tc.at) {
-						once.Do(func() {
+						if caught.CompareAndSwap(false, true) {
 							close(stuck)
 							<-gate
-						})
+						}
 					}
 				}
 				l.open(tc.declared, Limits{})
