@@ -82,6 +82,9 @@ func (r *run) pods() (pods []*pod.Pod) {
 func (r *run) start(ctx context.Context) error {
 	if !r.o.Spawn {
 		p := pod.AttachKeyed(r.o.Target, r.o.Debug, r.o.Key, r.o.DebugKey)
+		if err := r.enter(ctx, p); err != nil {
+			return err
+		}
 		r.secrets.Add(r.o.Key)
 		r.watchOver(p, "t")
 		r.arenas = append(r.arenas, r.newArena(arena{pod: p, key: r.o.Key, limits: documented, extensions: r.o.Extensions, sessions: r.o.Sessions, rate: r.o.Rate, keyed: usuallyKeyed}))
@@ -189,13 +192,17 @@ func (r *run) warmUp(ctx context.Context) error {
 func (r *run) settle(ctx context.Context, s *watch.State) error {
 	for end := time.Now().Add(patience); ; {
 		tree, err := s.Pod.Tree(ctx)
+		unrest := ""
+		if err == nil {
+			unrest = tree.Unrest()
+		}
 		switch {
 		case errors.Is(err, pod.ErrNoDebug):
 			return nil
-		case err == nil && tree.Unrest() == "", !r.o.Spawn:
+		case err == nil && unrest == "", !r.o.Spawn:
 			return s.Baseline(ctx)
 		case time.Now().After(end):
-			return fmt.Errorf("pod %s is not at rest before the attack: %v", s.Name, err)
+			return errors.Join(fmt.Errorf("pod %s is not at rest before the attack: %s", s.Name, unrest), err)
 		}
 		select {
 		case <-ctx.Done():

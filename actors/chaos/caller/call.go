@@ -70,10 +70,11 @@ func (c *Callers) plan(number int, target Target, r *rand.Rand) plan {
 // again repeats a call whose end its caller has not seen, under its key: it may have been executed, and is not executed again. Half of
 // the repeats come while the call still runs on for nobody, and half when that is over.
 func (c *Callers) again(p plan) {
+	wait := min(p.after, c.o.Patient)
 	if p.number%2 == 0 {
-		time.Sleep(c.o.Patient)
+		wait += c.o.Patient
 	}
-	time.Sleep(min(p.after, c.o.Patient))
+	<-time.After(wait)
 	p.fault = ""
 	answer := c.make(p)
 	answer.Again = true
@@ -187,7 +188,7 @@ func (c *Callers) readAll(from io.Reader, p plan) ([]byte, error) {
 			if err != nil {
 				return text, err
 			}
-			time.Sleep(5 * time.Millisecond)
+			<-time.After(5 * time.Millisecond)
 		}
 		rest, err := io.ReadAll(from)
 		return append(text, rest...), err

@@ -142,7 +142,7 @@ func (e *Extension) writeSlowly(ctx context.Context, r *rand.Rand) {
 			if err := s.Raw([]byte{b}); err != nil {
 				return err
 			}
-			time.Sleep(time.Millisecond)
+			<-time.After(time.Millisecond)
 		}
 		return nil
 	})

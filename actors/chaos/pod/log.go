@@ -26,7 +26,7 @@ func newLog(path string) *log { return &log{path: path, done: make(chan struct{}
 func (l *log) read(from io.ReadCloser) {
 	defer close(l.done)
 	defer from.Close()
-	var keep io.Writer = io.Discard
+	keep := io.Discard
 	if file, err := os.Create(l.path); err == nil {
 		defer file.Close()
 		keep = file

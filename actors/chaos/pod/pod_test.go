@@ -30,8 +30,8 @@ printf '{"public":"127.0.0.1:1","facade":"127.0.0.1:2","debug":""}' >$file.new &
 `
 
 func TestAPodIsStartedReadAndStopped(t *testing.T) {
-	s := script(t, ready+`trap 'echo "last words" >&2; exit 0' TERM
-while :; do sleep 0.05; done
+	s := script(t, `trap 'echo "last words" >&2; exit 0' TERM
+`+ready+`while :; do sleep 0.05; done
 `)
 	s.Env = []string{"MARK=1"}
 	p, err := Start(t.Context(), s)
@@ -61,7 +61,7 @@ func TestAPodThatDoesNotComeUpSaysWhy(t *testing.T) {
 }
 
 func TestAPodThatDoesNotStopIsKilledAndItsChildrenAreSeen(t *testing.T) {
-	p, err := Start(t.Context(), script(t, ready+"trap '' TERM\nwhile :; do sleep 0.05; done\n"))
+	p, err := Start(t.Context(), script(t, "trap '' TERM\n"+ready+"while :; do sleep 0.05; done\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
