@@ -13,7 +13,7 @@ func newAgent() *cobra.Command {
 	var plan, records string
 	var grandchild bool
 	command := &cobra.Command{
-		Use: "agent", Hidden: true, Args: cobra.NoArgs,
+		Use: "agent", Hidden: true, Args: noArguments,
 		Short:   "A simulated ACP agent on stdio that misbehaves by plan and by script",
 		Example: `  command = ["acpod-chaos", "agent", "--plan", "plan.txt", "--records", "records"]`,
 		RunE: func(command *cobra.Command, _ []string) error {

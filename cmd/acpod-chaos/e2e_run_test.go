@@ -237,6 +237,37 @@ func TestRunAttacksAPodThatRunsAlready(t *testing.T) {
 	}
 }
 
+func TestRunSaysWhyAPodCannotBeAttacked(t *testing.T) {
+	t.Parallel()
+	p := startPod(t, "[acp]\nlisten = \"127.0.0.1:0\"\nauth_key = \"a key of sixteen or more\"\n[agent]\ndriver = \"none\"\n[debug]\nlisten = \"127.0.0.1:0\"\n")
+	key := filepath.Join(t.TempDir(), "key")
+	if err := os.WriteFile(key, []byte("another"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	target, nobody := "ws://"+p.Public()+"/acp", "127.0.0.1:1"
+	for _, test := range []struct {
+		arguments []string
+		says      string
+	}{
+		{[]string{"--target", "ws://" + nobody + "/acp"}, "no pod can be entered at --target ws://" + nobody},
+		{[]string{"--target", "ws://" + p.Public() + "/elsewhere"}, "no pod can be entered"},
+		{[]string{"--target", target}, "give it with --key-file"},
+		{[]string{"--target", target, "--key-file", key}, "does not take the key"},
+	} {
+		code, stdout, stderr := runChaos(t, patience, append([]string{"run", "--duration", "1s", "--assert"}, test.arguments...)...)
+		if code != exitFailure || stdout != "" || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, test.says) {
+			t.Errorf("%v ended with %d, %q, %q; want 1 and one line with %q", test.arguments, code, stdout, stderr, test.says)
+		}
+	}
+	if err := os.WriteFile(key, []byte("a key of sixteen or more"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, _, stderr := runChaos(t, patience, "run", "--duration", "1s", "--target", target, "--key-file", key, "--debug", "http://"+nobody)
+	if code != exitFailure || !strings.Contains(stderr, "the pod's tree cannot be read at --debug http://"+nobody) {
+		t.Errorf("without its debug listener it ended with %d, %q", code, stderr)
+	}
+}
+
 func TestRunNamesThePromiseThatAPodBreaks(t *testing.T) {
 	t.Parallel()
 	p := startPod(t, "[acp]\nlisten = \"127.0.0.1:0\"\n[agent]\ndriver = \"none\"\n[mcp]\nlisten = \"127.0.0.1:0\"\n[debug]\nlisten = \"127.0.0.1:0\"\n[limits]\nframe_bytes = \"16MiB\"\nrequest_bytes = \"2MiB\"\n")

@@ -61,6 +61,18 @@ func TestScaleAnswersEveryCallAndReportsBothSides(t *testing.T) {
 	}
 }
 
+func TestWrongUsageIsStatusTwoWhateverTheCommand(t *testing.T) {
+	t.Parallel()
+	for _, arguments := range [][]string{
+		{"scale", "more"}, {"scale", "--extensions", "0"}, {"scale", "--rate", "-1"}, {"scale", "--log-format", "xml"}, {"agent", "more"}, {"echo", "more"}, {"run", "more"},
+	} {
+		code, stdout, stderr := runChaos(t, patience, arguments...)
+		if code != exitUsage || stdout != "" || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, "see acpod-chaos "+arguments[0]+" --help") {
+			t.Errorf("%v ended with %d, %q, %q; want 2 and one line", arguments, code, stdout, stderr)
+		}
+	}
+}
+
 func TestScaleSaysWhatItCannotMeasure(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {

@@ -15,7 +15,7 @@ import (
 // newEcho is the server that scale compares the pod with. It is not for people.
 func newEcho() *cobra.Command {
 	return &cobra.Command{
-		Use: "echo", Hidden: true, Args: cobra.NoArgs,
+		Use: "echo", Hidden: true, Args: noArguments,
 		Short:   "A bare WebSocket echo server that ends with its standard input",
 		Example: "  acpod-chaos echo",
 		RunE: func(command *cobra.Command, _ []string) error {

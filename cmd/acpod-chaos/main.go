@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"strings"
+
+	"github.com/spf13/cobra"
 )
 
 // The exit statuses of a command, when it has none of its own.
@@ -56,6 +58,14 @@ func (e *usageError) status() int {
 		return e.code
 	}
 	return exitUsage
+}
+
+// noArguments is for commands that take flags only.
+func noArguments(_ *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usagef("%q is one argument too many", args[0])
+	}
+	return nil
 }
 
 func usagef(format string, args ...any) error { return &usageError{err: fmt.Errorf(format, args...)} }

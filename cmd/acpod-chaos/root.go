@@ -21,7 +21,7 @@ func newRoot() *cobra.Command {
 		RunE: func(*cobra.Command, []string) error { return usagef("name a command") },
 	}
 	logs.add(root)
-	root.AddCommand(newRun(logs), newAgent(), newWireCheck(logs), newScale(), newEcho())
+	root.AddCommand(newRun(logs), newAgent(), newWireCheck(logs), newScale(logs), newEcho())
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err: err} })
 	root.InitDefaultHelpCmd()

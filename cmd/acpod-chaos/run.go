@@ -42,12 +42,7 @@ Faults have default rates; NAME:RATE sets another, a chance from 0 to 1 at each 
 Exit status: 0 the run was made, 1 it could not be made, or with --assert a promise was broken, 2 wrong usage.`,
 		Example: "  acpod-chaos run --spawn --extensions 100 --sessions 100 --duration 20s --seed 1 --faults all --rate 100 --assert --report report.json\n" +
 			"  acpod-chaos run --target ws://127.0.0.1:8080/acp --debug http://127.0.0.1:8849 --faults drop,abort:0.2 --duration 1m",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return usagef("%q is one argument too many", args[0])
-			}
-			return nil
-		},
+		Args: noArguments,
 		RunE: func(command *cobra.Command, _ []string) error {
 			if err := f.complete(); err != nil {
 				return err
@@ -69,7 +64,7 @@ Exit status: 0 the run was made, 1 it could not be made, or with --assert a prom
 	flags.Uint64Var(&f.Seed, "seed", 1, "where chance begins")
 	flags.StringVar(&f.Faults, "faults", "all", "names of faults with commas between, each with or without :RATE or *FACTOR; all; none")
 	flags.Float64Var(&f.Rate, "rate", 50, "tool calls a second, over all sessions")
-	flags.StringVar(&f.report, "report", "", "file for the report as JSON; flight recordings of breaches go beside it")
+	flags.StringVar(&f.report, "report", "", "file for the report as JSON; flight recordings of breaches go beside it, else into the folder of --keep, else into this one")
 	flags.BoolVar(&f.assert, "assert", false, "exit with 1 when a promise is broken")
 	flags.StringVar(&f.keep, "keep", "", "existing folder for the pods' logs and files, which are else removed")
 	flags.Float64Var(&f.MemoryFactor, "memory-factor", 1, "multiply the bound of the resident memory, for a pod built with the race detector")
@@ -174,8 +169,13 @@ func (f *runFlags) place() (err error) {
 	if f.Dir, err = filepath.Abs(f.Dir); err != nil {
 		return err
 	}
-	if f.report != "" {
+	switch {
+	case f.report != "":
 		f.Flight = strings.TrimSuffix(f.report, ".json")
+	case f.keep != "":
+		f.Flight = filepath.Join(f.Dir, "breach")
+	default:
+		f.Flight = fmt.Sprintf("acpod-chaos-%d", f.Seed)
 	}
 	if !f.Spawn {
 		return nil

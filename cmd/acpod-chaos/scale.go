@@ -22,7 +22,7 @@ const (
 	scaleSettle   = 20 * time.Second // every client is sent one keep-alive meanwhile
 )
 
-func newScale() *cobra.Command {
+func newScale(logs *logFlags) *cobra.Command {
 	var o scale.Options
 	var binary, file string
 	command := &cobra.Command{
@@ -36,11 +36,16 @@ pod's figures as ratios.
 Pod, echo server and the extensions (this program) are three processes; each of them opens a file for every extension.
 Latency counts from when a call was due, not from when this program got round to it; lateness says how much of it is that.
 
-Exit status: 0 all calls were answered and the pod was at rest afterwards, 1 not, or it could not be measured.`,
+Exit status: 0 all calls were answered and the pod was at rest afterwards, 1 not, or it could not be measured, 2 wrong usage.`,
 		Example: "  acpod-chaos scale --extensions 10000 --rate 1000 --duration 60s --report scale.json",
-		Args:    cobra.NoArgs,
+		Args:    noArguments,
 		RunE: func(command *cobra.Command, _ []string) error {
-			var err error
+			err := o.Check()
+			if err != nil {
+				return &usageError{err: err}
+			}
+			log := logs.logger()
+			o.Progress = func(line string) { log.Info(line) }
 			if o.Binary, err = findPod(binary); err != nil {
 				return err
 			}
@@ -73,7 +78,6 @@ func runScale(command *cobra.Command, o scale.Options, file string) error {
 		return err
 	}
 	defer os.RemoveAll(o.Dir)
-	o.Progress = func(line string) { fmt.Fprintln(os.Stderr, line) }
 	report, failed := scale.Run(ctx, o)
 	if report == nil {
 		return failed

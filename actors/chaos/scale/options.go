@@ -28,7 +28,8 @@ type Options struct {
 // spareFiles is what a process needs open beside one file an extension.
 const spareFiles = 512
 
-func (o *Options) check() error {
+// Check says what makes no sense in the options.
+func (o *Options) Check() error {
 	switch {
 	case o.Extensions < 1 || o.Rate < 1 || o.Duration <= 0 || o.Callers < 1 || o.Parallel < 1 || o.Payload < minPayload || o.Settle <= 0:
 		return fmt.Errorf("extensions, rate, duration, callers, parallel and settle must be positive, and the payload at least %d bytes", minPayload)
@@ -36,6 +37,14 @@ func (o *Options) check() error {
 		return errors.New("a payload of more than 512 KiB does not fit into a request of the facade")
 	case int64(o.Rate)*int64(o.Duration) < int64(time.Second):
 		return errors.New("that rate makes no call in that time")
+	}
+	return nil
+}
+
+// check is Check, and whether this machine lets a process open as many files as there are extensions.
+func (o *Options) check() error {
+	if err := o.Check(); err != nil {
+		return err
 	}
 	var files syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err != nil {
