@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"sync"
+	"time"
 )
 
 // keptLines is how many lines of a pod's log are at hand.
@@ -41,6 +42,14 @@ func (l *log) read(from io.ReadCloser) {
 		if err != nil {
 			return
 		}
+	}
+}
+
+// end waits until the log is read to its end. A process that outlived the pod and has its standard error is not waited for.
+func (l *log) end() {
+	select {
+	case <-l.done:
+	case <-time.After(5 * time.Second):
 	}
 }
 

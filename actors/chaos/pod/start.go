@@ -52,6 +52,7 @@ func Start(ctx context.Context, s Spec) (*Pod, error) {
 	}()
 	if err := p.awaitReady(ctx, ready); err != nil {
 		p.kill()
+		p.log.end()
 		return nil, fmt.Errorf("the pod did not come up: %w; the end of its log: %s", err, strings.Join(p.LogTail(5), " | "))
 	}
 	p.watchEvents()
@@ -130,7 +131,7 @@ func (p *Pod) Stop(ctx context.Context) (exit int, err error) {
 		p.kill()
 		err = fmt.Errorf("the pod did not stop after SIGTERM: %w", ctx.Err())
 	}
-	<-p.log.done
+	p.log.end()
 	return p.state.ExitCode(), err
 }
 
