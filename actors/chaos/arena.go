@@ -35,6 +35,9 @@ const leavePatience = 3 * time.Minute
 // leavers is how many leave at once.
 const leavers = 64
 
+// headTimeout is what the pod gives the head of a request of the facade (docs/limits.md).
+const headTimeout = 10 * time.Second
+
 // usuallyKeyed is the share of calls with an idempotency key.
 const usuallyKeyed = 0.05
 
@@ -72,7 +75,8 @@ func (r *run) newArena(a arena) *arena {
 	a.world.Begin(a.sessions)
 	a.callers = caller.New(caller.Options{
 		Dice: r.dice, Faults: r.faults, Book: r.book, Calls: r.calls, Tally: r.tally, Rate: a.rate, Pick: a.pick, First: a.first, Keyed: a.keyed,
-		Tools: tools(), Bound: a.limits.Tunnel + a.limits.Orphan + patience, Request: a.limits.Request, Result: a.limits.Result,
+		Tools: tools(), Bound: a.limits.Tunnel + a.limits.Orphan + patience, Deadline: min(headTimeout, a.limits.Write) * 8 / 10,
+		Request: a.limits.Request, Result: a.limits.Result,
 		Patient: min(a.limits.Orphan+time.Second, 10*time.Second), Open: openCalls,
 	})
 	a.world.Revoked = a.callers.Revoked

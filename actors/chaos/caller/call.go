@@ -96,10 +96,6 @@ func (p plan) body() []byte {
 	return append(b, "}}"...)
 }
 
-// headPatience is how long the pod gives a request's head (docs/limits.md), less what clocks differ by: where the machine stands still
-// for that long, a request that was sent in time is closed unanswered.
-const headPatience = 9 * time.Second
-
 // make sends the call and reads its answer.
 func (c *Callers) make(p plan) ledger.Answer {
 	begun := time.Now()
@@ -135,7 +131,7 @@ func (c *Callers) make(p plan) ledger.Answer {
 	case ctx.Err() != nil:
 		return ledger.Answer{End: ledger.Unanswered, Note: fmt.Sprintf("%s in %s, and no answer", p.tool.Name, c.o.Bound)}
 	}
-	return ledger.Answer{End: ledger.Lost, Note: err.Error(), Waited: time.Since(begun) > headPatience}
+	return ledger.Answer{End: ledger.Lost, Note: err.Error(), Waited: time.Since(begun) > c.o.Deadline}
 }
 
 func (c *Callers) post(ctx context.Context, t Target, body []byte, p plan) (*http.Response, error) {

@@ -35,6 +35,9 @@ type Options struct {
 	Pick func(intN func(n int) int) (Target, bool)
 	// Bound is how long an answer may take at most; then the pod owes it.
 	Bound time.Duration
+	// Deadline is the shortest that the pod has for the parts of an HTTP exchange, less what clocks differ by: where the machine stands
+	// still for that long, a request that was sent in time is closed unanswered, and its end is its answer.
+	Deadline time.Duration
 	// Request and Result are the pod's bounds in bytes.
 	Request, Result int
 	// Patient is how long a call that is repeated under its key waits before.

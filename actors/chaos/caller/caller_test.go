@@ -65,7 +65,7 @@ func callers(t *testing.T, faults string, answer func(http.ResponseWriter, strin
 	c := New(Options{
 		Dice: fault.NewDice(1), Faults: set, Book: book, Calls: f.calls, Tally: ledger.NewTally(), Tools: []Tool{{Name: "katashiro.click"}}, Rate: 200,
 		Pick:  func(func(int) int) (Target, bool) { return Target{Session: 5, URL: server.URL, Token: "t"}, true },
-		Bound: 10 * time.Second, Request: 1 << 20, Result: 4096, Patient: 10 * time.Millisecond, Open: 100,
+		Bound: 10 * time.Second, Deadline: 9 * time.Second, Request: 1 << 20, Result: 4096, Patient: 10 * time.Millisecond, Open: 100,
 	})
 	t.Cleanup(func() { c.Idle(); server.Close() })
 	return c, f, book
