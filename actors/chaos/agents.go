@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/acpod/acpod/actors/chaos/fault"
@@ -29,8 +30,8 @@ type agents struct {
 // startAgents starts that pod when a fault needs it, or when there are no faults at all.
 func (r *run) startAgents(ctx context.Context) error {
 	wanted := r.o.Faults == "none"
-	for _, name := range []string{"agentcrash", "agentgarbage", "agenthang", "stderr", "cancelrace"} {
-		wanted = wanted || r.faults.On(name)
+	for _, f := range fault.Table() {
+		wanted = wanted || slices.Contains(f.Places, fault.Turn) && r.faults.On(f.Name)
 	}
 	if !wanted {
 		return nil
