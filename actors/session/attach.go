@@ -16,9 +16,14 @@ func (x *session) begin() {
 	open := x.open
 	x.out.held, x.out.client = true, open.client
 	x.own(open.client)
-	x.declare(open.client, open.params, false)
+	declared, err := x.afford(open.params)
 	open.held.Release()
 	*open.params = Params{} // it is reachable as long as the session: the frame that it points into must not be
+	if err != nil {
+		x.failOpening(wireError(err))
+		return
+	}
+	x.declare(open.client, declared, false)
 	if x.s.cfg.Driver == DriverNone {
 		if x.s.cfg.FacadeURL != "" {
 			x.facade = facadeReport{state: facadeReady}
@@ -138,6 +143,11 @@ func (x *session) onAttach(m attach) {
 		m.client.Respond("", m.req, nil, nil, jsonrpc.SupersededError())
 		return
 	}
+	declared, err := x.afford(m.params)
+	if err != nil {
+		m.client.Respond("", m.req, nil, nil, wireError(err))
+		return
+	}
 	same := asked.same
 	taken = true
 	x.out.resolve(true)
@@ -147,7 +157,7 @@ func (x *session) onAttach(m attach) {
 		x.publish() // before the answer: who has read that finds the session in its list
 	}
 	x.folders, x.meta = m.folders, keepMeta(x.c, m.params.Meta, x.s.cfg.ForwardMeta)
-	x.declare(m.client, m.params, same)
+	x.declare(m.client, declared, same)
 	if !x.owned.Owed() { // this generation was abandoned, and the supervisor answers
 		return
 	}

@@ -42,13 +42,61 @@ const maxDeclared = 1024
 // declaredBytes is what one declaration, or a remembered name, costs besides its text.
 const declaredBytes = 256
 
+// bytes is what is kept of a declaration.
+func (p *planned) bytes() int {
+	return len(p.Name) + len(p.ID) + len(p.reason) + cap(p.Tools) + declaredBytes
+}
+
+// declaration is what a client has said of its servers, judged and paid for. nil = it has said nothing: what its connection carries goes on.
+type declaration struct {
+	plans []planned
+	lease *kernel.Lease
+}
+
+// afford judges a declaration and has the session's account pay for it before anything is done: for what is kept of it as long as it counts, of
+// the one that it replaces, and of all names. The error is the account's; then nothing has changed.
+func (x *session) afford(p *Params) (*declaration, error) {
+	if p.Servers == nil {
+		return nil, nil
+	}
+	d := &declaration{plans: plan(p.Declared, p.attach, x.grants().Server)}
+	n := x.declaredNames()
+	for i := range d.plans {
+		one := &d.plans[i]
+		if one.state != stateConnecting { // nobody will list them
+			one.Tools = nil
+		}
+		n += one.bytes() + len(one.Name) + declaredBytes
+	}
+	for _, one := range x.servers { // some are told as withdrawn
+		n += one.bytes()
+	}
+	var err error
+	if d.lease, err = x.c.Account().Acquire(int64(n)); err != nil {
+		x.c.Refuse("session_bytes")
+		return nil, err
+	}
+	for i := range d.plans {
+		d.plans[i].Tools = bytes.Clone(d.plans[i].Tools) // the frame is not kept alive for it
+	}
+	return d, nil
+}
+
+// declaredNames is what the names cost that the session remembers.
+func (x *session) declaredNames() (n int) {
+	for _, name := range x.declared {
+		n += len(name) + declaredBytes
+	}
+	return n
+}
+
 // declare makes the client's declarations the session's servers. A live tunnel of this very connection that is declared
 // again stays as it is; one that is not declared any more is withdrawn; the rest is opened. Nobody waits for anybody.
-func (x *session) declare(client Client, p *Params, same bool) {
-	if p.Servers == nil { // nothing was said of servers: what this connection carries goes on
+func (x *session) declare(client Client, d *declaration, same bool) {
+	if d == nil {
 		return
 	}
-	plans := plan(p.Declared, p.attach, x.grants().Server)
+	plans := d.plans
 	names := make([]string, 0, len(plans))
 	for _, one := range plans {
 		names = append(names, one.Name)
@@ -63,7 +111,6 @@ func (x *session) declare(client Client, p *Params, same bool) {
 	x.servers = make([]*served, 0, len(plans))
 	kept := make(map[*served]bool)
 	for _, one := range plans {
-		one.Tools = bytes.Clone(one.Tools) // the frame is not kept alive for it
 		next := &served{planned: one}
 		if one.state == stateConnecting {
 			for _, old := range former {
@@ -92,26 +139,20 @@ func (x *session) declare(client Client, p *Params, same bool) {
 			x.openTunnel(one, client)
 		}
 	}
-	x.payDeclared()
+	x.payDeclared(d.lease)
 	x.showServers() // the client reads it in the answer to its request
 }
 
-// payDeclared has the session's account pay for what of a declaration is kept as long as it counts.
-func (x *session) payDeclared() {
-	n := 0
+// payDeclared puts that lease in the place of the former declaration's, with what is kept now.
+func (x *session) payDeclared(lease *kernel.Lease) {
+	n := x.declaredNames()
 	for _, one := range x.servers {
-		n += len(one.Name) + len(one.ID) + len(one.reason) + cap(one.Tools) + declaredBytes
+		n += one.bytes()
 	}
-	for _, name := range x.declared {
-		n += len(name) + declaredBytes
-	}
+	lease.Shrink(int64(n))
 	if x.paid != nil {
 		x.paid.Discharge()
 		x.paidLease.Release()
-	}
-	lease, err := x.c.Account().Acquire(int64(n))
-	if err != nil { // nobody knows the session yet, or it has room again when it is declared anew
-		x.c.Refuse("session_bytes")
 	}
 	x.paidLease = lease
 	x.paid = x.c.Own("declared servers", func(context.Context, error) { lease.Release() })
@@ -130,7 +171,7 @@ func (x *session) place(one *served, client Client, holders []*served) (left []*
 	claim := tunnel.Claim{Name: one.Name, ID: one.ID, Rank: tunnel.Rank{Connection: client.Rank(), Attach: one.attach}}
 	verdict := tunnel.Decide(claims(holders), claim, gone(client))
 	if verdict.StandDown {
-		one.state, one.reason = stateSuperseded, tunnel.ErrStoodDown.Error()
+		one.state, one.reason, one.Tools = stateSuperseded, tunnel.ErrStoodDown.Error(), nil
 		return holders
 	}
 	for i, old := range holders {
@@ -165,7 +206,7 @@ func (x *session) openTunnel(one *served, client Client) {
 	x.tunnelled++
 	ref, err := x.c.Spawn(t.Spec(fmt.Sprintf("tunnel-%d", x.tunnelled)))
 	if err != nil {
-		one.state, one.reason = serverState(tunnel.Failed), "the session is ending"
+		one.state, one.reason, one.Tools = serverState(tunnel.Failed), "the session is ending", nil
 		_ = x.desk.Signal(capability.Detach{Source: t})
 		return
 	}
