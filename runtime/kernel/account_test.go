@@ -394,3 +394,18 @@ func FuzzAccounts(f *testing.F) {
 		used(t, pod, 0)
 	})
 }
+
+// Most scopes count bytes and say so, the others count things.
+func TestARefusalTellsItsUnit(t *testing.T) {
+	for _, row := range []struct {
+		full Overloaded
+		want string
+	}{
+		{Overloaded{Scope: "session_bytes", Limit: 100, Used: 90, Size: 20, RetryAfter: time.Second}, "overloaded: session_bytes has 90 of 100 bytes in use, 20 more wanted; retry in 1s"},
+		{Overloaded{Scope: "calls", Limit: 64, Used: 64, Size: 1, RetryAfter: time.Second}, "overloaded: calls has 64 of 64 in use, 1 more wanted; retry in 1s"},
+	} {
+		if got := row.full.Error(); got != row.want {
+			t.Errorf("got %q, want %q", got, row.want)
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 )
 
@@ -54,7 +55,11 @@ type Overloaded struct {
 }
 
 func (e *Overloaded) Error() string {
-	return fmt.Sprintf("overloaded: %s has %d of %d bytes in use, %d more wanted; retry in %v", e.Scope, e.Used, e.Limit, e.Size, e.RetryAfter)
+	unit := ""
+	if strings.HasSuffix(e.Scope, "_bytes") { // others count things
+		unit = " bytes"
+	}
+	return fmt.Sprintf("overloaded: %s has %d of %d%s in use, %d more wanted; retry in %v", e.Scope, e.Used, e.Limit, unit, e.Size, e.RetryAfter)
 }
 
 // abandoned joins the reason of a stop with the fact that it was not obeyed.
