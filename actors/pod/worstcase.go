@@ -52,7 +52,7 @@ type summand struct {
 }
 
 // promise is the resident memory that the pod does not pass, whatever clients, agents and callers do, part by part; why it holds is in
-// docs/adr/0007-memory-promise.md.
+// docs/adr/0008-memory-promise.md.
 type promise struct {
 	parts   []summand // what lives on the heap and in stacks
 	garbage int64     // what the collector is given beside that
@@ -90,7 +90,7 @@ func worstCase(c *config.Config, m machine) promise {
 	add("sessions", "limits.sessions × 24 KiB", int64(l.Sessions), sessionBytes)
 	add("records of suspended sessions", "1/16 of limits.pod_bytes, 1 MiB to 64 MiB", 1, recordsBytes(l))
 	if c.Agent.Driver == string(session.DriverProcess) {
-		add("agents", "(agent.max_sessions + 1) × 2 MiB", int64(c.Agent.MaxSessions)+1, agent.Footprint)
+		add("agents", "(agent.max_sessions + 1) × 1 MiB", int64(c.Agent.MaxSessions)+1, agent.Footprint)
 	}
 	if c.MCP != nil {
 		add("facade", "(64 + 4 × limits.sessions, at most 4096, and 128) × 56 KiB", int64(facadeConnections(l)+facade.MostNewcomers), httpConnectionBytes)

@@ -40,7 +40,7 @@ func TestEachLimitThatIsRaisedRaisesTheWorstCase(t *testing.T) {
 		"pod_bytes":        {func(c *config.Config) { c.Limits.PodBytes += 1 << 20 }, 5 << 20 / 4},
 		"connections":      {func(c *config.Config) { c.Limits.Connections += 800 }, 900 * httpConnectionBytes},
 		"sessions":         {func(c *config.Config) { c.Limits.Sessions += 100 }, 100 * sessionBytes},
-		"max_sessions":     {func(c *config.Config) { c.Agent.MaxSessions += 100 }, 200 << 20},
+		"max_sessions":     {func(c *config.Config) { c.Agent.MaxSessions += 100 }, 100 << 20},
 		"frame_bytes":      {func(c *config.Config) { c.Limits.FrameBytes = 64 << 20 }, 8 * 48 << 20},
 		"agent_line_bytes": {func(c *config.Config) { c.Limits.AgentLineBytes = 64 << 20 }, 8 * 48 << 20},
 		"flight_bytes":     {func(c *config.Config) { c.Debug.FlightBytes = 16 << 20 }, 64 << 20},
