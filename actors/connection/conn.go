@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/acpod/acpod/actors/session"
@@ -29,7 +31,8 @@ type conn struct {
 	pinged    time.Time           // an unanswered ping
 	due       time.Time           // when the next heartbeat is to come
 	kept      time.Time           // the last keep-alive
-	pings     int64
+	pings     atomic.Int64
+	told      sync.Once // why it ended
 	began     time.Time
 	readDone  chan struct{}
 	writeDone chan struct{}
@@ -53,10 +56,13 @@ func (a *conn) Start(c *kernel.Ctx) error {
 	a.client = newClient(c.Self(), s, a.cfg, a.stats)
 	a.questions, a.watched = map[uint64]uint64{}, map[kernel.Ref]bool{}
 	a.readDone, a.writeDone = make(chan struct{}), make(chan struct{})
-	c.Own("socket", func(context.Context, error) {
+	log, parent := c.Log(), c.Parent()
+	c.Own("socket", func(_ context.Context, cause error) { // what an end without its last words leaves open
 		a.client.depart()
+		a.client.book.close()
 		a.client.out.finish(false)
 		s.leave()
+		a.tell(log, exitOf(parent, cause))
 	})
 	trace := newTracer(a.cfg.Trace, c.Log())
 	a.writer = &writer{wire: s.wire, socket: innermost(s.socket), out: a.client.out, cfg: a.cfg, stats: a.stats, trace: trace}
@@ -168,9 +174,8 @@ func (a *conn) Stop(c *kernel.Ctx, cause error) {
 	if a.client == nil {
 		return // Start never ran to here, the gateway gives the seat back
 	}
-	exit := exitOf(c, cause)
-	a.stats.exit(exit.Reason)
-	a.log(c, exit)
+	exit := exitOf(c.Parent(), cause)
+	a.tell(c.Log(), exit)
 	a.client.depart()
 	sessions, asks := a.client.book.close()
 	for _, ask := range asks {
@@ -249,15 +254,23 @@ func lastFrame(exit *Exit) []byte {
 	return nil
 }
 
-func (a *conn) log(c *kernel.Ctx, exit *Exit) {
+// tell counts and logs the end, once.
+func (a *conn) tell(log *slog.Logger, exit *Exit) {
+	a.told.Do(func() {
+		a.stats.exit(exit.Reason)
+		a.log(log, exit)
+	})
+}
+
+func (a *conn) log(log *slog.Logger, exit *Exit) {
 	level := slog.LevelInfo
 	if exit.Reason == Crashed {
 		level = slog.LevelError
 	}
 	prompts := a.client.book.inFlight()
-	c.Log().Log(context.Background(), level, "connection ended",
+	log.Log(context.Background(), level, "connection ended",
 		"reason", string(exit.Reason), "code", exit.PeerCode, "lived", time.Since(a.began).Truncate(time.Millisecond),
-		"heard", sinceText(a.seat.wire.heard.Load()), "pings", a.pings, "prompts", prompts,
+		"heard", sinceText(a.seat.wire.heard.Load()), "pings", a.pings.Load(), "prompts", prompts,
 		"bytes_in", a.seat.wire.received.Load(), "bytes_out", a.writer.sent.Load(), "refused", a.client.refused.total(),
 		"cause", kernel.Escape(causeText(exit), 200))
 }
@@ -270,12 +283,12 @@ func causeText(exit *Exit) string {
 }
 
 // exitOf finds the reason in the cause with which the kernel ended the actor.
-func exitOf(c *kernel.Ctx, cause error) *Exit {
+func exitOf(parent kernel.Ref, cause error) *Exit {
 	var exit *Exit
 	switch {
 	case errors.As(cause, &exit):
 		return exit
-	case errors.Is(cause, kernel.ErrShutdown), errors.Is(cause, kernel.ErrStopped), c.Parent().Cause() != nil:
+	case errors.Is(cause, kernel.ErrShutdown), errors.Is(cause, kernel.ErrStopped), parent.Cause() != nil:
 		return &Exit{Reason: Shutdown, Err: cause}
 	}
 	return &Exit{Reason: Crashed, Err: cause}

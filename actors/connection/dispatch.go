@@ -225,7 +225,10 @@ func (a *conn) enter(f jsonrpc.Frame, kind class, name string, to kernel.Ref) (r
 		a.client.deny(f.ID, overloadOf(err))
 		return 0, false
 	}
-	return a.client.book.enter(&openRequest{id: f.ID, class: kind, session: name, to: to, lease: lease}), true
+	if req, ok = a.client.book.enter(&openRequest{id: f.ID, class: kind, session: name, to: to, lease: lease}); !ok {
+		lease.Release() // this connection was abandoned, and nobody is answered any more
+	}
+	return req, ok
 }
 
 // hand gives a request to the actor that answers it. From here on it is answered exactly once: by that actor, or by us when
@@ -244,7 +247,9 @@ func (a *conn) hand(c *kernel.Ctx, f *inbound, kind class, name string, to kerne
 			a.watch(c, to)
 			return
 		}
-		a.client.book.settle(req).lease.Release()
+		if r := a.client.book.settle(req); r != nil {
+			r.lease.Release()
+		}
 	}
 	switch {
 	case errors.Is(err, kernel.ErrStopped) && name != "" && kind != opening:

@@ -41,9 +41,9 @@ func (g *Gateway) Spec() kernel.Spec {
 	}
 }
 
-// grace covers a connection's flush, its close frame and its linger.
+// grace covers a connection's flush, its close frame and its linger, and what the kernel gives everybody to get a processor.
 func (g *Gateway) grace() time.Duration {
-	return 2*g.cfg.FlushTimeout + g.cfg.SlowGrace + 3*time.Second
+	return 2*g.cfg.FlushTimeout + g.cfg.SlowGrace + kernel.DefaultGrace
 }
 
 // Drain refuses upgrades with 503 from now on, for good, and tells every client _acpod/draining with the time that open turns

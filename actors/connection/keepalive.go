@@ -85,7 +85,7 @@ func (a *conn) tick(c *kernel.Ctx) error {
 	}
 	if b.ping {
 		a.pinged = p.now
-		a.pings++
+		a.pings.Add(1)
 		a.client.out.ping()
 	}
 	a.show(c)

@@ -60,14 +60,17 @@ func newLedger() *ledger {
 	}
 }
 
-// enter notes a request of the client, and gives it the number under which it is answered.
-func (l *ledger) enter(r *openRequest) uint64 {
+// enter notes a request of the client, and gives it the number under which it is answered; ok is false once the book is closed.
+func (l *ledger) enter(r *openRequest) (req uint64, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.gone {
+		return 0, false
+	}
 	l.lastReq++
 	l.requests[l.lastReq] = r
 	l.count(r, 1)
-	return l.lastReq
+	return l.lastReq, true
 }
 
 func (l *ledger) count(r *openRequest, by int) {
@@ -253,7 +256,7 @@ func (l *ledger) target(connectionID, requestID string) (kernel.Ref, bool) {
 	return ref, ok
 }
 
-// close ends the book: nothing is granted or bound any more. It returns what was.
+// close ends the book: nothing is entered, granted or bound any more. It returns what was; a second time nothing.
 func (l *ledger) close() (sessions []kernel.Ref, asks []*ask) {
 	l.mu.Lock()
 	l.gone = true

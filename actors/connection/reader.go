@@ -42,8 +42,8 @@ func (r *reader) run(ctx context.Context, conn *gws.Conn) kernel.Msg {
 	stop := context.AfterFunc(ctx, r.wire.interrupt)
 	defer stop()
 	r.wire.ctx = ctx
+	defer func() { r.wire.paid(0).Release() }() // of a message that never got whole
 	conn.ReadLoop()
-	r.wire.paid(0).Release()
 	exit := r.ended()
 	switch {
 	case errors.Is(exit, errInterrupted):

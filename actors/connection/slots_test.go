@@ -34,7 +34,7 @@ func (a *accounts) ask(id string) (req uint64, ok bool) {
 			return 0, false
 		}
 	}
-	req = a.enter(&openRequest{class: opening, session: id})
+	req, _ = a.enter(&openRequest{class: opening, session: id})
 	a.reserve(req, slot)
 	return req, true
 }

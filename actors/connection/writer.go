@@ -81,6 +81,8 @@ var errAborted = errors.New("aborted")
 
 // message writes one text message, in fragments when it is large. Between them go what is urgent.
 func (w *writer) message(f *outFrame) error {
+	written := false
+	defer func() { f.end(written) }() // however it ends
 	w.trace.out(f)
 	left := f.size()
 	w.stats.framesOut.Add(1)
@@ -107,12 +109,11 @@ func (w *writer) message(f *outFrame) error {
 			}
 		}
 		if err := w.flush(); err != nil {
-			f.end(false)
 			return err
 		}
 		if left == 0 {
 			w.wire.data.Store(stamp())
-			f.end(true)
+			written = true
 			return nil
 		}
 		opcode = opContinue
@@ -122,11 +123,9 @@ func (w *writer) message(f *outFrame) error {
 				break
 			}
 			if j.finish {
-				f.end(false)
 				return errAborted
 			}
 			if err := w.controlFrame(j); err != nil {
-				f.end(false)
 				return err
 			}
 		}

@@ -163,7 +163,7 @@ func (x *session) onAttach(m attach) {
 	}
 	r := x.owe("session/resume", m.client, m.req)
 	x.c.Question().Answer(attached(true), nil) // from here on the answer is ours, not the supervisor's
-	if former := x.opening; former != nil { // it is still being opened, for somebody who has lost it: this request takes its place
+	if former := x.opening; former != nil {    // it is still being opened, for somebody who has lost it: this request takes its place
 		former.owed.Moot()
 		x.opening, x.open = r, &opener{client: m.client, resume: true}
 		x.out.client = m.client

@@ -3,7 +3,6 @@ package session
 import (
 	"context"
 	"sync/atomic"
-	"time"
 
 	"github.com/acpod/acpod/actors/session/agent"
 	"github.com/acpod/acpod/protocol/jsonrpc"
@@ -45,7 +44,7 @@ func (s *Sessions) Learned() *Learned { return s.learned }
 // crash without taking the others with them, each with its own backoff.
 func (s *Sessions) Spec() kernel.Spec {
 	return kernel.Spec{Name: "sessions", Kind: "sessions", Restart: kernel.Permanent, Intensity: supervision,
-		Grace: s.cfg.Agent.LongestStop() + 2*time.Second, // an agent that is being learned is ended in a goroutine of the supervisor
+		Grace: s.cfg.Agent.LongestStop() + kernel.DefaultGrace, // an agent that is being learned is ended in a goroutine of the supervisor
 		New:   func() kernel.Behavior { return newSupervisor(s) }}
 }
 

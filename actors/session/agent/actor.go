@@ -3,7 +3,6 @@ package agent
 import (
 	"context"
 	"log/slog"
-	"time"
 
 	"github.com/acpod/acpod/protocol/jsonrpc"
 	"github.com/acpod/acpod/runtime/kernel"
@@ -27,7 +26,7 @@ func Spec(cfg Config, owner kernel.Ref, name string) kernel.Spec {
 	return kernel.Spec{
 		Name: name, Kind: "agent", Restart: kernel.Temporary,
 		New:   func() kernel.Behavior { return &actor{cfg: cfg, owner: owner} },
-		Grace: cfg.process(0).Longest() + 2*time.Second, // the ladder runs in a goroutine of the actor
+		Grace: cfg.process(0).Longest() + kernel.DefaultGrace, // the ladder runs in a goroutine of the actor
 	}
 }
 
