@@ -1,5 +1,8 @@
 package session
 
+// earlyFrames and keptBytes bound it.
+const earlyFrames = 100
+
 // early is what a new agent says before its answer to session/new tells which session it has here. Until then nobody knows whether it
 // is about this one; no client is told, and the agent does not wait, because that answer comes behind it in the same pipe.
 type early struct {

@@ -12,8 +12,8 @@ import (
 // item's fate is reported from elsewhere.
 //
 // What waits for a client that reads slowly is bounded by the agent's credits: the agent waits too, nothing is dropped, and
-// text updates that follow each other become one. Only where the agent does not wait (nobody reads, the client does not know
-// the session yet, or the turn is being ended) does bound drop anything.
+// text updates that follow each other become one. Only where the agent does not wait (nobody reads, or the turn is being
+// ended) does bound drop anything; see early for what is said before the session is known.
 type outbox struct {
 	session string
 	account *kernel.Account

@@ -11,8 +11,6 @@ const (
 	keptBytes  = agent.CreditBytes
 	// smallFrame is the mean below which frames are put together before any is dropped: most of them is envelope.
 	smallFrame = 1 << 10
-	// earlyFrames and keptBytes: updates that come before the answer to session/new, of which the client could make nothing.
-	earlyFrames = 100
 	// newsFrames: news of the pod's own that wait for a client that reads slowly; the latest says it all.
 	newsFrames = 32
 )
@@ -26,11 +24,6 @@ func (o *outbox) bound() {
 			o.miss(o.remove(o.oldest()))
 		}
 		for o.open && o.updates() > 1 && o.crowded() && o.drop("session_bytes") {
-		}
-		return
-	}
-	if o.held {
-		for o.updates() > 0 && o.beyond(earlyFrames) && o.drop("early_updates") {
 		}
 		return
 	}
