@@ -53,6 +53,7 @@ type wire struct {
 	claim        *kernel.Lease // on large, until the message is whole
 	deadline     time.Time     // for the message or control frame under way; zero between messages
 	armed        bool          // the socket has a read deadline
+	lenient      bool          // the message under way was given more time, because the pod stood still
 	exit         *Exit         // why reading ended, when it was the wire that ended it
 }
 
@@ -90,6 +91,9 @@ func (w *wire) Read(p []byte) (int, error) {
 		return 0, w.fail(exit)
 	}
 	n, err := w.in.Read(p)
+	if n == 0 && w.late(err) {
+		return w.Read(p)
+	}
 	w.left -= int64(n)
 	w.touch()
 	if err != nil && n == 0 {
@@ -121,7 +125,7 @@ func (w *wire) next() *Exit {
 	}
 	w.touch()
 	if w.deadline.IsZero() {
-		w.deadline = time.Now().Add(w.cfg.FrameTimeout)
+		w.deadline, w.lenient = time.Now().Add(w.cfg.FrameTimeout), false
 	}
 	n, err := w.length()
 	if err != nil {
@@ -165,18 +169,33 @@ func (w *wire) length() (int64, error) {
 
 // take reads n more bytes of the header.
 func (w *wire) take(n int) error {
-	for range n {
+	for n > 0 {
 		if exit := w.arm(1); exit != nil {
 			return exit
 		}
 		b, err := w.in.ReadByte()
-		if err != nil {
+		switch {
+		case w.late(err):
+			continue
+		case err != nil:
 			return err
 		}
 		w.header[w.parsed] = b
 		w.parsed++
+		n--
 	}
 	return nil
+}
+
+// late gives a message as much time again, once, when the end of its time was noticed far too late: it was the pod, or the machine, that
+// stood still, and what the peer sent meanwhile is not read yet. It may be the rest of a header that says more of the frame than its lateness does.
+func (w *wire) late(err error) bool {
+	if !errors.Is(err, os.ErrDeadlineExceeded) || w.stopped.Load() || w.lenient || w.deadline.IsZero() || time.Since(w.deadline) <= standstill {
+		return false
+	}
+	w.deadline, w.lenient = time.Now().Add(w.cfg.FrameTimeout), true
+	w.armed = false // the socket has the deadline that is over
+	return true
 }
 
 // judge refuses what is no sound frame, or too large, and charges what is let through.

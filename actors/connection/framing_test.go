@@ -11,6 +11,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"os"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -338,6 +339,54 @@ func TestAMessageThatDoesNotGetWholeEnds(t *testing.T) {
 					t.Errorf("it took %v", took)
 				}
 			})
+		})
+	}
+}
+
+// stopped is a socket on which the deadline is noticed before what came in: that of a pod that stood still.
+type stopped struct {
+	script
+	at, times int // the read, from 0, before which it stands still, and how many reads in a row say so
+	reads     int
+}
+
+func (s *stopped) Read(p []byte) (int, error) {
+	n := s.reads
+	s.reads++
+	if n >= s.at && n < s.at+s.times {
+		return 0, os.ErrDeadlineExceeded
+	}
+	return s.script.Read(p)
+}
+
+func TestAPodThatStoodStillReadsWhatCameInMeanwhile(t *testing.T) {
+	const limit = 1000
+	over := headerOnly(limit + 1)
+	for _, test := range []struct {
+		name     string
+		late     time.Duration // after the deadline
+		in       [][]byte
+		at, n    int
+		want     Reason
+		messages int
+	}{
+		{"in a header that says it is too large", time.Minute, [][]byte{over[:1], over[1:]}, 1, 1, FrameTooLarge, 0},
+		{"in a payload", time.Minute, [][]byte{textFrame("hello")[:7], textFrame("hello")[7:]}, 1, 1, StreamEnded, 1},
+		{"more than once in one message", time.Minute, [][]byte{over[:1], over[1:]}, 1, 2, FrameTimeout, 0},
+		{"the peer is late, and not the pod", 0, [][]byte{over[:1], over[1:]}, 1, 1, FrameTimeout, 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			cfg := Config{FrameBytes: limit}.withDefaults()
+			cfg.FrameTimeout = -test.late // it was over that long before it was noticed
+			socket := &stopped{script: script{pieces: test.in}, at: test.at, times: test.n}
+			w := newWire(socket, bufio.NewReader(socket), testAccount(1<<20), &cfg)
+			w.open.Store(true)
+			got, err := io.ReadAll(w)
+			var exit *Exit
+			if !errors.As(err, &exit) || exit.Reason != test.want || (len(got) > 0) != (test.messages > 0) {
+				t.Errorf("%d bytes, %v; want %s", len(got), err, test.want)
+			}
+			w.paid(0).Release()
 		})
 	}
 }
