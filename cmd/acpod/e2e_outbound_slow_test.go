@@ -193,6 +193,10 @@ func TestASlowClientGetsEveryByteInFewerFrames(t *testing.T) {
 	}
 	t.Logf("%d updates in %d frames, the longest of %d bytes", updates+2, h.updates, h.longest)
 	w.ping()
+	counted := fmt.Sprintf("\nacpod_updates_merged_total %d\n", updates+2-h.updates)
+	p.await("the count of what became part of another's frame", func() bool {
+		return strings.Contains(string(p.get("http://"+p.Debug+"/metrics")), counted)
+	})
 }
 
 // cpuTicks is the time that a process has computed.
