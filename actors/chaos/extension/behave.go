@@ -80,6 +80,9 @@ func (e *Extension) execute(r *rand.Rand) server.Deed {
 		d.Never = true
 	case "duplicate":
 		d.Twice = true
+		if r.IntN(2) == 0 {
+			d.Behind = time.Duration(r.Int64N(int64(time.Second)))
+		}
 	case "hostiletext":
 		d.Title = hostileText(r)
 		if r.IntN(2) == 0 {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math/rand/v2"
 
+	"github.com/acpod/acpod/actors/chaos/invariant"
 	"github.com/acpod/acpod/actors/chaos/peer"
 	"github.com/acpod/acpod/actors/chaos/wire"
 	"github.com/acpod/acpod/protocol/acp"
@@ -17,7 +18,7 @@ func (e *Extension) flood(ctx context.Context, r *rand.Rand) {
 	if s.server == nil {
 		return
 	}
-	switch r.IntN(5) {
+	switch r.IntN(7) {
 	case 0:
 		e.w.Faults.Injected("flood", "updates")
 		params := jsonrpc.AppendString([]byte(`{"sessionId":`), s.id)
@@ -40,6 +41,10 @@ func (e *Extension) flood(ctx context.Context, r *rand.Rand) {
 			}
 			return nil
 		})
+	case 4, 5:
+		e.w.Faults.Injected("flood", "nonsense")
+		e.wear(ctx, p)
+		return
 	default:
 		e.w.Faults.Injected("flood", "unknown_methods")
 		for range n {
@@ -47,6 +52,21 @@ func (e *Extension) flood(ctx context.Context, r *rand.Rand) {
 		}
 	}
 	e.fence(ctx, p)
+}
+
+// muchNonsense is several times what the pod refuses before it closes a socket: 64 frames in 10 s (docs/limits.md).
+const muchNonsense = 500
+
+// wear sends nonsense and goes on although it is refused: the pod has to close the socket.
+func (e *Extension) wear(ctx context.Context, p *peer.Peer) {
+	repeatFrame(p, muchNonsense, []byte("nonsense"))
+	if e.fence(ctx, p) {
+		e.w.Book.Break(invariant.Told, []string{p.Name()}, "%s sent %d frames of nonsense, and is still served", p.Name(), muchNonsense)
+		return
+	}
+	if ctx.Err() == nil {
+		e.w.Book.Exercise(invariant.Told)
+	}
 }
 
 func repeatFrame(p *peer.Peer, n int, frame []byte) {

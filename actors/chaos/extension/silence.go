@@ -67,8 +67,8 @@ func (e *Extension) readSlowly(ctx context.Context, r *rand.Rand) {
 // unreadAnswers is how many answers a deaf socket asks for: more bytes than the system keeps for it, and more than the pod does.
 const unreadAnswers = 60_000
 
-// deafen leaves a socket that asks for more and more and never reads again. The pod may keep little for it, and not for long: it has
-// to close it.
+// deafen leaves a socket that asks for more and more and never reads again. It is not silent, so that no missing pong gives it away. The
+// pod may keep little for it, and not for long: it has to close it.
 func (e *Extension) deafen(p *peer.Peer) {
 	e.w.Faults.Injected("slowread", "deaf")
 	e.peer = nil
@@ -83,6 +83,9 @@ func (e *Extension) deafen(p *peer.Peer) {
 	p.Do(func(*wire.Socket) error { close(written); return nil })
 	deaf := e.w.Limits.Write + 10*time.Second
 	e.w.beside(func(stop <-chan struct{}) {
+		over := make(chan struct{})
+		defer close(over)
+		go murmur(p, over)
 		brief := time.After(deaf)
 		if deaf > time.Minute {
 			select { // the bounds of a pod that runs are long; it is not waited for at the end
@@ -120,6 +123,20 @@ func (e *Extension) deafen(p *peer.Peer) {
 	})
 }
 
+// murmur says something that needs no answer, now and then.
+func murmur(p *peer.Peer, over <-chan struct{}) {
+	clock := time.NewTicker(tick)
+	defer clock.Stop()
+	for {
+		select {
+		case <-over:
+			return
+		case <-clock.C:
+			p.Do(func(s *wire.Socket) error { return s.Frame(wire.PongFrame, true, nil) })
+		}
+	}
+}
+
 // writeSlowly writes a frame a byte at a time, or a part of one and no more.
 func (e *Extension) writeSlowly(ctx context.Context, r *rand.Rand) {
 	p := e.peer
@@ -152,9 +169,14 @@ func (e *Extension) writeSlowly(ctx context.Context, r *rand.Rand) {
 // frameDeadline is what the pod gives one frame, from its first byte to its last (docs/limits.md), and some more.
 const frameDeadline = 30*time.Second + 12*time.Second
 
-// stall holds a socket with half a frame on it and wants the pod to close it.
+// stall holds a socket with half a frame on it and wants the pod to close it. The first one of a run is waited for also when that ends
+// before: a run may be shorter than what the pod gives a frame.
 func (e *Extension) stall(p *peer.Peer) {
+	first := e.w.stalls.Add(1) == 1
 	e.w.beside(func(stop <-chan struct{}) {
+		if first {
+			stop = nil
+		}
 		select {
 		case <-stop:
 		case <-p.Gone():

@@ -32,6 +32,7 @@ type World struct {
 	Directory []atomic.Pointer[Entry]
 
 	sessions   atomic.Int64
+	stalls     atomic.Int64 // sockets that were left with half a frame on them
 	stragglers sync.WaitGroup
 	stop       chan struct{}
 	once       sync.Once

@@ -132,9 +132,17 @@ func (s *Server) answer(r request, d Deed, result func() []byte) {
 		return
 	}
 	s.write(r, d, result)
-	if d.Twice {
+	if !d.Twice {
+		return
+	}
+	again := func() {
 		s.write(r, d, func() []byte { return []byte(`{"content":[{"type":"text","text":"this answer came too much"}]}`) })
 	}
+	if d.Behind == 0 {
+		again()
+		return
+	}
+	time.AfterFunc(d.Behind, again) // then the pod has forgotten the request, and has asked for other things
 }
 
 func (s *Server) write(r request, d Deed, result func() []byte) {

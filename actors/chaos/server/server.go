@@ -39,6 +39,7 @@ type Deed struct {
 	After     time.Duration // 0 = at once
 	Never     bool
 	Twice     bool
+	Behind    time.Duration  // by how much the second of two answers comes later
 	Error     *jsonrpc.Error // instead of the result
 	Result    []byte         // instead of the usual one
 	Pad       int            // bytes added to the usual result of a call

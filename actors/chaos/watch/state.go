@@ -2,6 +2,7 @@ package watch
 
 import (
 	"context"
+	"encoding/json/v2"
 	"fmt"
 	"strings"
 	"sync"
@@ -74,6 +75,7 @@ func (s *State) Look(ctx context.Context) (Sample, error) {
 	s.peakRSS = max(s.peakRSS, sample.RSS, s.Pod.PeakRSS())
 	rss, bound := s.peakRSS, int64(float64(s.worst)*s.Factor)
 	s.mu.Unlock()
+	s.text(treeText)
 	s.memory(rss, bound)
 	s.accounts(tree)
 	s.tokens(metrics)
@@ -91,6 +93,15 @@ func (s *State) unseen(err error) (Sample, error) {
 		s.Book.Break(invariant.Alive, nil, "%s: tree and metrics could not be read %d times in a row: %v", s.Name, blind, err)
 	}
 	return Sample{}, err
+}
+
+// text looks for what peers wrote in the tree, once it is decoded: whoever shows it shows no control characters.
+func (s *State) text(tree []byte) {
+	var shown map[string]any
+	if err := json.Unmarshal(tree, &shown); err != nil {
+		return // it was read before, into what it has to be
+	}
+	s.Book.Check(invariant.LogLines, nil, Lines{Where: s.Name + ": /debug/tree"}.wrongValue("", shown))
 }
 
 func (s *State) memory(rss, bound int64) {

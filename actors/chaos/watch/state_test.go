@@ -99,6 +99,7 @@ func TestAPodThatShowsABrokenPromiseIsNamed(t *testing.T) {
 		{"an actor crashed", restingTree, restingMetrics + `acpod_exits_total{kind="tunnel",outcome="crashed"} 1` + "\n", invariant.Alive},
 		{"an agent was abandoned", restingTree, restingMetrics + `acpod_exits_total{kind="agent",outcome="abandoned"} 1` + "\n", invariant.Alive},
 		{"the tree shows a session id", replace(restingTree, `"kind":"pod"`, `"kind":"`+session+`"`), restingMetrics, invariant.NoSecret},
+		{"the tree shows a line end of a peer", replace(restingTree, `"kind":"pod"`, `"kind":"pod","attrs":{"name":"one\ntwo"}`), restingMetrics, invariant.LogLines},
 		{"nothing can be read", "", "", invariant.Alive},
 	} {
 		t.Run(test.name, func(t *testing.T) {
