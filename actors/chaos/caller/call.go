@@ -31,6 +31,7 @@ type plan struct {
 	after     time.Duration // of an abort or a cancel
 	modern    bool          // of the protocol in which a closed request ends its call
 	slowly    bool          // the result is read byte by byte
+	doomed    bool          // it is taken back once it is executed, and not answered before
 }
 
 // call makes one call; due is when it should have started.
@@ -42,7 +43,7 @@ func (c *Callers) call(number int, due time.Time) {
 		return
 	}
 	p := c.plan(number, target, r)
-	c.o.Calls.Begin(ledger.Call{Number: number, Session: target.Session, Sum: ledger.Sum(p.arguments), ReadOnly: p.tool.ReadOnly, Place: target.Place})
+	c.o.Calls.Begin(ledger.Call{Number: number, Session: target.Session, Sum: ledger.Sum(p.arguments), ReadOnly: p.tool.ReadOnly, Place: target.Place, Doomed: p.doomed})
 	answer := c.make(p)
 	c.o.Calls.End(number, answer)
 	c.o.Tally.Add(string(answer.End), time.Since(due))
@@ -64,6 +65,7 @@ func (c *Callers) plan(number int, target Target, r *rand.Rand) plan {
 		p.key = fmt.Sprintf("key-%d-%08x", number, r.Uint32())
 	}
 	p.slowly = p.fault == "slowread"
+	p.doomed = p.fault == "cancelrace" && !p.modern && r.IntN(2) == 0
 	return p
 }
 
@@ -110,7 +112,7 @@ func (c *Callers) make(p plan) ledger.Answer {
 		aborted = true
 	case "cancelrace":
 		c.o.Faults.Injected("cancelrace", "call")
-		timer := time.AfterFunc(p.after, func() { c.cancel(p) })
+		timer := time.AfterFunc(p.after, func() { c.takeBack(ctx, p) })
 		defer timer.Stop()
 	}
 	body := p.body()
@@ -152,21 +154,37 @@ func (c *Callers) post(ctx context.Context, t Target, body []byte, p plan) (*htt
 	return c.client.Do(request)
 }
 
-// cancel sends notifications/cancelled for a call that is under way, or has just ended.
-func (c *Callers) cancel(p plan) {
+// takeBack cancels a call that is under way, or has just ended; one that is doomed when it is being executed.
+func (c *Callers) takeBack(ctx context.Context, p plan) {
+	for p.doomed && !c.o.Calls.Begun(p.number) {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+	if !c.cancel(p) {
+		c.o.Calls.Spare(p.number)
+	}
+}
+
+// cancel sends notifications/cancelled, and tells whether the pod took it.
+func (c *Callers) cancel(p plan) bool {
 	ctx, stop := context.WithTimeout(context.Background(), c.o.Bound)
 	defer stop()
 	p.modern = false
 	body := `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":` + strconv.Itoa(p.number) + `,"reason":"the caller has changed its mind"}}`
 	response, err := c.post(ctx, p.target, []byte(body), p)
 	if err != nil {
-		return
+		return false
 	}
 	_, _ = io.Copy(io.Discard, response.Body)
 	response.Body.Close()
-	if response.StatusCode == http.StatusAccepted {
-		c.o.Book.Exercise(invariant.Told)
+	if response.StatusCode != http.StatusAccepted {
+		return false
 	}
+	c.o.Book.Exercise(invariant.Told)
+	return true
 }
 
 // readAll reads an answer, slowly when that is the plan.

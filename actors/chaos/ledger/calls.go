@@ -16,6 +16,7 @@ type Call struct {
 	Sum      uint32 // of the argument bytes
 	ReadOnly bool   // the tool's hint
 	Place    string // the session's place in the pod's tree, for the report
+	Doomed   bool   // its caller takes it back once it is executed: who executes it never answers
 }
 
 // Sum is the checksum that signatures carry, of a call's argument bytes.
@@ -67,6 +68,7 @@ type entry struct {
 	sum        uint32
 	place      string
 	readOnly   bool
+	doomed     bool
 	answered   bool
 	unsent     bool // the answer says that it was never executed
 	executions int
@@ -92,7 +94,7 @@ func NewCalls(book *invariant.Book) *Calls {
 func (l *Calls) Begin(c Call) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.entries[c.Number] = &entry{session: c.Session, sum: c.Sum, readOnly: c.ReadOnly, place: c.Place}
+	l.entries[c.Number] = &entry{session: c.Session, sum: c.Sum, readOnly: c.ReadOnly, place: c.Place, doomed: c.Doomed}
 }
 
 // Execute enters that the extension of a session was asked to execute a call with these argument bytes, and gives the signature of what
@@ -200,6 +202,31 @@ func (e *entry) misfit(number, executions int, a Answer) string {
 		return fmt.Sprintf("call %d was answered with a result, and executed %d times", number, executions)
 	}
 	return ""
+}
+
+// Doomed tells whether nothing but its caller ends a call, and Spare that its caller could not: then it ends as any other.
+func (l *Calls) Doomed(number int) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	e, known := l.entries[number]
+	return known && e.doomed
+}
+
+// Spare is described at Doomed.
+func (l *Calls) Spare(number int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if e, known := l.entries[number]; known {
+		e.doomed = false
+	}
+}
+
+// Begun tells whether a call was executed, by whomever.
+func (l *Calls) Begun(number int) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	e, known := l.entries[number]
+	return known && e.executions > 0
 }
 
 // Unanswered gives the calls that are open, at most limit.

@@ -34,6 +34,10 @@ func (s *Server) call(r request, params []byte) {
 	if s.Behaviour.Execute != nil {
 		d = s.Behaviour.Execute(number)
 	}
+	if (s.Generation == GenA || s.Generation == GenB) && s.Calls.Doomed(number) {
+		d = Deed{Never: true, Cancelled: d.Cancelled}
+		defer s.linger(r, params, number)
+	}
 	s.answer(r, d, func() []byte { return signed(signature, d) })
 }
 

@@ -228,3 +228,36 @@ func TestACallThatNobodyMadeBreaksThePromise(t *testing.T) {
 		t.Errorf("broken are %v", broken)
 	}
 }
+
+func TestADoomedCallLingersUntilItIsTakenBackOrSpared(t *testing.T) {
+	params := []byte(`{"connectionId":"srv-1#1","method":"tools/call","params":{"name":"katashiro.click","arguments":{"n":1},"_meta":{"progressToken":9}}}`)
+	for _, spared := range []bool{true, false} {
+		b := newBench(t, GenA, Behaviour{})
+		b.calls.Begin(ledger.Call{Number: 1, Session: 3, Sum: ledger.Sum([]byte(`{"n":1}`)), Doomed: true})
+		b.send(jsonrpc.AppendRequest(nil, jsonrpc.IntID(5), "mcp/message", params))
+		for range 2 {
+			if got := b.next(); !strings.Contains(got, `"method":"notifications/progress","params":{"progressToken":9,`) || !strings.Contains(got, `"connectionId":"srv-1#1"`) {
+				t.Fatalf("it says %.300s", got)
+			}
+		}
+		if !b.calls.Begun(1) {
+			t.Error("it was not entered as executed")
+		}
+		if spared {
+			b.calls.Spare(1)
+			for end := time.Now().Add(patience); b.holds() > 0 && time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+			}
+		}
+		b.server.Overdue(time.Now().Add(2*time.Minute), time.Minute)
+		broken := b.book.Broken()
+		if spared && len(broken) != 0 || !spared && (len(broken) != 1 || broken[0] != invariant.CancelReaches) {
+			t.Errorf("spared %v: broken are %v", spared, broken)
+		}
+	}
+}
+
+func (b *bench) holds() int {
+	b.server.mu.Lock()
+	defer b.server.mu.Unlock()
+	return len(b.server.held)
+}

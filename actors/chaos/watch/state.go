@@ -210,10 +210,11 @@ type Slack struct{ Goroutines, FDs, Children int }
 // Rest waits until the pod is at rest and back at its baseline, at most for patience, and enters what became of it.
 func (s *State) Rest(ctx context.Context, patience time.Duration, slack Slack) {
 	var unrest, over string
+	var tree *pod.Node
 	for end := time.Now().Add(patience); ; {
-		tree, err := s.Pod.Tree(ctx)
+		now, err := s.Pod.Tree(ctx)
 		if err == nil {
-			unrest = tree.Unrest()
+			tree, unrest = now, now.Unrest()
 		} else {
 			unrest = err.Error()
 		}
@@ -231,10 +232,7 @@ func (s *State) Rest(ctx context.Context, patience time.Duration, slack Slack) {
 		case <-time.After(200 * time.Millisecond):
 		}
 	}
-	if unrest != "" {
-		unrest = s.Name + " does not come to rest: " + unrest
-	}
-	s.Book.Check(invariant.Accounts, []string{"gateway", "sessions"}, unrest)
+	s.Resting(tree, unrest)
 	s.Book.Check(invariant.BackToBaseline, nil, over)
 	if metrics, err := s.Pod.Metrics(ctx); err == nil && metrics.Has("acpod_mcp_connections_opened_total") {
 		opened, closed := metrics.Sum("acpod_mcp_connections_opened_total"), metrics.Sum("acpod_mcp_connections_closed_total")
@@ -243,6 +241,18 @@ func (s *State) Rest(ctx context.Context, patience time.Duration, slack Slack) {
 			why = fmt.Sprintf("%s: %.0f MCP connections were opened and %.0f closed", s.Name, opened, closed)
 		}
 		s.Book.Check(invariant.DisconnectedOnce, nil, why)
+	}
+}
+
+// Resting enters whether a pod of which nobody wants anything is at rest; unrest says what it is not, "" when it is. A token that is live
+// although there is nobody whose it could be is lost, however the pod counts.
+func (s *State) Resting(tree *pod.Node, unrest string) {
+	if unrest != "" {
+		unrest = s.Name + " does not come to rest: " + unrest
+	}
+	s.Book.Check(invariant.Accounts, []string{"gateway", "sessions"}, unrest)
+	if tree != nil && tree.Pod.Sessions == 0 && tree.Pod.TokensLive != 0 {
+		s.Book.Break(invariant.TokensBalance, []string{"sessions"}, "%s: %d tokens are live, and no session", s.Name, tree.Pod.TokensLive)
 	}
 }
 

@@ -94,6 +94,7 @@ func TestAPodThatShowsABrokenPromiseIsNamed(t *testing.T) {
 		{"goroutines are left", restingTree, replace(restingMetrics, "goroutines 10", "goroutines 20"), invariant.BackToBaseline},
 		{"files are left", restingTree, replace(restingMetrics, "fds 5", "fds 50"), invariant.BackToBaseline},
 		{"a token is lost", restingTree, replace(restingMetrics, "minted_total 3", "minted_total 4"), invariant.TokensBalance},
+		{"a token of nobody's is live", replace(restingTree, `"tokens_live":0`, `"tokens_live":1`), restingMetrics, invariant.TokensBalance},
 		{"a token is revoked twice", restingTree, replace(restingMetrics, `{why="crash"} 1`, `{why="crash"} 2`), invariant.TokensBalance},
 		{"a connection is lost", restingTree, replace(restingMetrics, "opened_total 4", "opened_total 5"), invariant.DisconnectedOnce},
 		{"an actor crashed", restingTree, restingMetrics + `acpod_exits_total{kind="tunnel",outcome="crashed"} 1` + "\n", invariant.Alive},
