@@ -121,3 +121,37 @@ func TestAnAbandonedDeskEndsEachCallOnceAndGivesAllBackWhenItsLastTurnHasEnded(t
 		})
 	}
 }
+
+// stuckSource holds the turn that attaches it.
+type stuckSource struct {
+	*fakeSource
+	in, gate chan struct{}
+}
+
+func (s *stuckSource) Provider() string {
+	close(s.in)
+	<-s.gate
+	return s.fakeSource.Provider()
+}
+
+func TestAnAbandonedDeskPublishesNothingOverItsSuccessor(t *testing.T) {
+	run(t, DeskConfig{}, func(w *world) {
+		w.attach(shop("shop.buy"))
+		bank := &stuckSource{newSource("bank", Ready, tools("bank.pay")), make(chan struct{}), make(chan struct{})}
+		old := w.desk
+		if err := old.Signal(Attach{bank}); err != nil {
+			t.Fatal(err)
+		}
+		<-bank.in
+		old.Stop(nil)
+		<-old.Done()
+		time.Sleep(time.Minute) // its successor has begun
+		w.signal(Declared{Names: []string{"later"}})
+		now := w.view.Load()
+		close(bank.gate)
+		synctest.Wait()
+		if w.view.Load() != now || len(now.Catalog()) != 1 {
+			t.Errorf("the view of the successor was replaced: it has %d capabilities", len(w.view.Load().Catalog()))
+		}
+	})
+}

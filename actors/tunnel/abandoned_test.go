@@ -29,7 +29,7 @@ func TestAnAbandonedTunnelLeavesNothingBehindWhenItsLastTurnHasEnded(t *testing.
 			l.answer(l.request("mcp/connect", ""), connected)
 		}, closed: Connections{Opened: 1, Disconnected: 1}},
 		"while it binds a connection that is another's": {declared: declaredA, at: "bind", play: func(l *lab) {
-			l.bound["conn-1"] = l.session
+			l.taken = "conn-1"
 			l.answer(l.request("mcp/connect", ""), connected)
 		}, closed: Connections{Opened: 1, Disconnected: 1}},
 		"between two pages of its list": {declared: declaredA, at: `"cursor":"two"`, play: func(l *lab) {

@@ -34,6 +34,7 @@ type socket struct {
 	mu        sync.Mutex
 	refuse    error // of the next requests
 	bound     map[string]kernel.Ref
+	taken     string // an id that is another tunnel's for good
 	notified  []string
 	farewells []Farewell
 	hold      chan struct{} // when set, Disconnect waits for it
@@ -91,7 +92,7 @@ func (s *socket) Bind(id string, to kernel.Ref) error {
 	s.at("bind")
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if _, ok := s.bound[id]; ok {
+	if _, ok := s.bound[id]; ok || id == s.taken {
 		return ErrInUse
 	}
 	s.bound[id] = to
