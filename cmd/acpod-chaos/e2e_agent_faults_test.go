@@ -8,8 +8,10 @@ import (
 	"time"
 
 	"github.com/acpod/acpod/actors/chaos/agent"
+	"github.com/acpod/acpod/actors/chaos/invariant"
 	"github.com/acpod/acpod/actors/chaos/prompter"
 	"github.com/acpod/acpod/actors/chaos/server"
+	"github.com/acpod/acpod/protocol/acp"
 )
 
 // Whatever an agent does in a turn, in each way and at each stage: the prompt is answered once and with the right end, every chunk
@@ -26,9 +28,17 @@ func TestEachFaultOfAnAgentInATurn(t *testing.T) {
 				}
 				t.Run(strike.Stage+" "+strike.Variant, func(t *testing.T) {
 					s := b.session(t)
-					s.Server.Behaviour.Execute = func(int) server.Deed { return server.Deed{After: 300 * time.Millisecond} }
+					ends := strike.Fault == agent.Crash || strike.Fault == agent.Hang
+					s.Server.Behaviour.Execute = func(int) server.Deed {
+						return server.Deed{After: 300 * time.Millisecond, Never: ends && strike.Stage == agent.AtCall}
+					}
 					open(t, s)
-					b.take(t, s, prompter.NewTurn("struck", strike, 10, 200, b.count))
+					turn := prompter.NewTurn("struck", strike, 10, 200, b.count)
+					turn.Hold = ends && strike.Stage == agent.AtAsk
+					b.take(t, s, turn)
+					if ends {
+						b.takenBack(t, s)
+					}
 					b.struck(t, strike, 1)
 					// An agent that ends after its answer may take the next prompt with it.
 					b.sound(t, s, "after", strike.Fault == agent.Crash && strike.Stage == agent.AtAnswered)
@@ -72,6 +82,23 @@ func TestEachFaultOfAnAgentBeforeItsFirstTurn(t *testing.T) {
 		})
 	}
 }
+
+// takenBack wants the client to be told of what ended with its agent: the call that it executes, and the question that it has not answered.
+func (b *agentBed) takenBack(t *testing.T, s *prompter.Session) {
+	t.Helper()
+	for end := time.Now().Add(backBound); ; time.Sleep(10 * time.Millisecond) {
+		calls, questions := s.Server.Held(s.Peer()), s.Peer().Asked.Open(acp.MethodPermission)
+		if calls+questions == 0 {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%s: the agent is gone for %s, and %d calls and %d questions of it are not taken back", invariant.CancelReaches, backBound, calls, questions)
+		}
+	}
+}
+
+// backBound is shorter than an orphan's window of 30 s, which would take a call back as well.
+const backBound = 20 * time.Second
 
 // opening is what session/new comes to with that fault, "" = it opens.
 func opening(s agent.Strike) string {

@@ -120,6 +120,18 @@ func (a *Asked) Ask(id, method string) {
 	}
 }
 
+// Open is how many requests of that method wait for our answer.
+func (a *Asked) Open(method string) (n int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, open := range a.open {
+		if open == method {
+			n++
+		}
+	}
+	return n
+}
+
 // Reply enters our answer.
 func (a *Asked) Reply(id string) {
 	a.mu.Lock()
