@@ -119,3 +119,25 @@ func TestOnlyTheGenerationThatBeganLastSpeaksForATunnel(t *testing.T) {
 		t.Errorf("%d bytes are left", n)
 	}
 }
+
+func TestATunnelThatEndsBetweenTwoPagesOfItsListGivesThemBack(t *testing.T) {
+	for what, end := range map[string]func(l *lab){
+		"it is withdrawn":    func(l *lab) { l.ref.Stop(ErrWithdrawn) },
+		"its socket is gone": func(l *lab) { close(l.gone) },
+		"its session ends":   func(l *lab) { l.session.Stop(nil) },
+	} {
+		t.Run(what, func(t *testing.T) {
+			run(t, declaredA, Limits{}, func(l *lab) {
+				l.answer(l.request("mcp/connect", ""), connected)
+				l.answer(l.request("mcp/message", ""), initialized)
+				l.answer(l.request("mcp/message", ""), strings.TrimSuffix(oneTool, "}")+`,"nextCursor":"two"}`)
+				l.request("mcp/message", "")
+				end(l)
+				l.over()
+				if n := l.k.Account().Used(); n != 0 {
+					t.Errorf("%d bytes are left", n)
+				}
+			})
+		})
+	}
+}
