@@ -128,7 +128,7 @@ func (b *agentBed) take(t *testing.T, s *prompter.Session, turn *prompter.Turn) 
 	}
 	end, err := s.Wait(ctx, answer)
 	if err != nil {
-		t.Fatalf("turn %s (%s): %v", turn.Key, turn.Strike, err)
+		t.Fatalf("%s: turn %s (%s): %v", invariant.AnsweredOnce, turn.Key, turn.Strike, err)
 	}
 	if !turn.May(end) {
 		t.Errorf("turn %s (%s) ended with %q, want %q", turn.Key, turn.Strike, end, turn.Ends)

@@ -94,7 +94,9 @@ func (p *Peer) write() {
 		p.mu.Unlock()
 		for _, f := range queue {
 			_ = p.socket.NetConn().SetWriteDeadline(time.Now().Add(writePatience))
-			if err := f(p.socket); err != nil {
+			err := f(p.socket)
+			_ = p.socket.NetConn().SetWriteDeadline(time.Time{}) // the reader answers pings, however long ago this was
+			if err != nil {
 				p.stuck(err)
 				return
 			}

@@ -116,8 +116,11 @@ func (s *Session) Connect(ctx context.Context) error {
 func quote(text string) string { return string(jsonrpc.AppendString(nil, text)) }
 
 func (s *Session) call(ctx context.Context, method, params string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, answerBound+time.Second)
+	defer cancel()
 	reply, err := s.peer.Call(ctx, method, []byte(params), answerBound)
 	if err != nil {
+		s.peer.Requests.Check(time.Now())
 		return nil, fmt.Errorf("%s: %w", method, err)
 	}
 	if reply.Error != nil {
