@@ -26,7 +26,7 @@ const (
 	acceptTimeout = 10 * time.Second
 	// gwsBuffer is the read buffer of gws; the wire in front of it has the one that matters.
 	gwsBuffer  = 512
-	wireBuffer = 4 << 10
+	wireBuffer = 2 << 10
 )
 
 // ServeHTTP is GET /acp. It runs on the HTTP server's goroutine and returns when the connection has its actor, or was turned
