@@ -25,7 +25,6 @@ type desk struct {
 	sent     int // calls that were sent and are open
 	orphans  int // of them without a caller, as shown
 	keys     keyBook
-	schemas  schemas
 	settling map[uint64]*kernel.Question
 }
 
@@ -132,16 +131,13 @@ func (d *desk) Stop(c *kernel.Ctx, cause error) {
 }
 
 // Free gives back all that the desk holds: requests of calls that an abandoned
-// desk never ended, kept results, schemas, the last lists, and its bill.
+// desk never ended, kept results, the last lists, and its bill.
 func (d *desk) Free(error) {
 	for _, k := range d.calls {
 		k.request.Bytes.Release()
 	}
 	for _, kp := range d.keys.kept {
 		kp.lease.Release()
-	}
-	for _, h := range d.schemas.held {
-		h.lease.Release()
 	}
 	if d.cfg.View.Load() == d.view { // else a successor has the lists
 		d.releaseLists()

@@ -12,8 +12,6 @@ import (
 // checked is the result of checking a call's arguments, beside the turns.
 type checked struct {
 	call      uint64
-	tool      *Tool
-	schema    *Schema // when it was compiled for this
 	key       *keyEntry
 	record    KeyRecord
 	unchecked string     // why the schema had no say
@@ -29,16 +27,10 @@ func (d *desk) check(c *kernel.Ctx, k *call) {
 	if k.request.Key != "" && d.claimKey(c, k) {
 		return
 	}
-	schema, args, ledger, account := d.schemas.of(k.cap.Tool), k.args, d.cfg.Ledger, c.Account()
-	out := checked{call: k.id, tool: k.cap.Tool, key: k.key, record: d.record(k)}
+	schemas, tool, args, ledger, account := d.cfg.Schemas, k.cap.Tool, k.args, d.cfg.Ledger, c.Account()
+	out := checked{call: k.id, key: k.key, record: d.record(k)}
 	c.Go("arguments", func(ctx context.Context) kernel.Msg {
-		if schema == nil {
-			if schema, out.err = compile(ctx, out.tool.InputSchema); out.err != nil {
-				return out
-			}
-			out.schema = schema
-		}
-		if out.unchecked, out.err = schema.Check(ctx, account, args); out.err == nil && out.key != nil {
+		if out.unchecked, out.err = schemas.Check(ctx, account, tool.InputSchema, args); out.err == nil && out.key != nil {
 			out.seen, out.down = ledger.Start(ctx, out.record)
 		}
 		return out
@@ -53,9 +45,6 @@ func (m checked) started() bool {
 // checked sends a call whose arguments are sound. What may be called is judged
 // again: lists and servers may have changed meanwhile.
 func (d *desk) checked(c *kernel.Ctx, m checked) {
-	if m.schema != nil && d.lists(m.tool) {
-		d.schemas.keep(c.Account(), m.tool, m.schema)
-	}
 	k := d.calls[m.call]
 	if k == nil || k.phase != checking {
 		if m.started() { // it was ended while it was being checked

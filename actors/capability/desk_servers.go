@@ -136,7 +136,6 @@ func (d *desk) publish(c *kernel.Ctx) {
 		return
 	}
 	d.view = v
-	d.schemas.dropUnless(d.lists)
 	c.Attr("capabilities", len(v.Catalog()))
 	d.resume(c)
 }
@@ -153,16 +152,6 @@ func (d *desk) resume(c *kernel.Ctx) {
 			d.resolve(c, k, false)
 		}
 	}
-}
-
-// lists reports that a tool is in the list of a server of this moment.
-func (d *desk) lists(tool *Tool) bool {
-	for _, s := range d.view.servers {
-		if t, ok := s.list().Tool(tool.Name); ok && t == tool {
-			return true
-		}
-	}
-	return false
 }
 
 // restore takes over the servers and names of the generation before.

@@ -20,7 +20,9 @@ type DeskConfig struct {
 	Audit  Audit                 // nil = none
 	Ledger Ledger                // nil = idempotency keys live as long as the desk's slot
 	Open   *atomic.Int64         // the pod's count of calls in flight; may be nil
-	Limits DeskLimits
+	// Schemas are the pod's compiled schemas; nil = the desk has its own.
+	Schemas *Schemas
+	Limits  DeskLimits
 }
 
 // DeskLimits are the bounds of one desk. Zero = the default.
@@ -76,6 +78,9 @@ func DeskSpec(name string, cfg DeskConfig) kernel.Spec {
 	}
 	if cfg.Ledger == nil {
 		cfg.Ledger = newMemoryLedger()
+	}
+	if cfg.Schemas == nil {
+		cfg.Schemas = NewSchemas()
 	}
 	if cfg.Open == nil {
 		cfg.Open = new(atomic.Int64)

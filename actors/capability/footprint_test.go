@@ -52,3 +52,34 @@ func TestCompilingAStrangersSchemaCostsWhatIsPromised(t *testing.T) {
 		t.Errorf("the dearest costs %d bytes; the worst case counts %d, which is absurd", worst, CompileBytes)
 	}
 }
+
+// TestKeptSchemasCostWhatIsCounted: what the table says is what lives on the heap, for many small ones and for ones that have no say.
+func TestKeptSchemasCostWhatIsCounted(t *testing.T) {
+	live := func() int64 {
+		for range 3 {
+			runtime.GC()
+		}
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	for name, make := range map[string]func(i int) []byte{
+		"small":  schemaNamed,
+		"no say": func(i int) []byte { return fmt.Appendf(nil, `{"type":%d`, i) },
+		"a tool's": func(i int) []byte {
+			return fmt.Appendf(nil, `{"type":"object","description":"%d","required":["a"],"properties":{"a":{"type":"string","minLength":1},"b":{"type":"array","items":{"type":"object","properties":{"c":{"enum":["x","y"]}}}}}}`, i)
+		},
+	} {
+		s := newSchemas(4 << 20)
+		before := live()
+		for i := range 5000 {
+			_, _ = s.Check(testContext, nil, make(i), []byte(`{}`))
+		}
+		cost, counted := live()-before, s.Stats().Bytes
+		t.Logf("%s: %d are kept, %d bytes each, counted %d", name, s.Stats().Kept, cost/s.Stats().Kept, counted/s.Stats().Kept)
+		if cost > counted*5/4 {
+			t.Errorf("%s: %d bytes are held, %d are counted", name, cost, counted)
+		}
+		runtime.KeepAlive(s)
+	}
+}

@@ -55,6 +55,9 @@ func CompileSchema(raw []byte) (s *Schema) {
 		if r := recover(); r != nil {
 			s.compiled, s.unchecked = nil, "the compiler gave up on the schema"
 		}
+		if s.compiled == nil { // it has no say: only why is kept
+			s.document, s.anchors, s.cost = nil, anchors{}, cost{}
+		}
 	}()
 	if len(raw) > maxSchemaBytes {
 		s.unchecked = fmt.Sprintf("the schema has more than %d KiB", maxSchemaBytes>>10)
@@ -107,16 +110,29 @@ func (e *ArgumentError) Error() string { return e.Text }
 // *kernel.Overloaded, or ctx's end. unchecked says why the schema had no say, for
 // the pod's own log.
 func (s *Schema) Check(ctx context.Context, account *kernel.Account, args []byte) (unchecked string, err error) {
-	if !jsonrpc.IsObject(args) {
-		return "", &ArgumentError{"arguments must be a JSON object, not " + kindOf(args)}
-	}
-	if depth(args) > maxArgsDepth {
-		return "", &ArgumentError{fmt.Sprintf("arguments nest deeper than %d", maxArgsDepth)}
+	if err := sound(args); err != nil {
+		return "", err
 	}
 	if err := takeSlot(ctx); err != nil {
 		return "", err
 	}
 	defer giveSlot()
+	return s.judge(account, args)
+}
+
+// sound judges what arguments have to be whatever the schema.
+func sound(args []byte) error {
+	if !jsonrpc.IsObject(args) {
+		return &ArgumentError{"arguments must be a JSON object, not " + kindOf(args)}
+	}
+	if depth(args) > maxArgsDepth {
+		return &ArgumentError{fmt.Sprintf("arguments nest deeper than %d", maxArgsDepth)}
+	}
+	return nil
+}
+
+// judge is Check of sound arguments, by whoever has a slot.
+func (s *Schema) judge(account *kernel.Account, args []byte) (unchecked string, err error) {
 	if s.refused != "" {
 		return "", &ArgumentError{"the tool cannot be called: " + s.refused}
 	}

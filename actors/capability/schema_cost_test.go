@@ -4,12 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/acpod/acpod/protocol/mcp"
 	"github.com/acpod/acpod/runtime/kernel"
 	"github.com/acpod/acpod/runtime/kerneltest"
 )
@@ -186,71 +184,4 @@ func TestALargePatternOnALongTextIsTooMuch(t *testing.T) {
 	if err != nil || unchecked == "" || time.Since(begun) > 20*time.Second {
 		t.Errorf("%q, %v after %v", unchecked, err, time.Since(begun))
 	}
-}
-
-// TestADeskKeepsWhatItCompiledWithinItsBounds: compiled once, paid for, the oldest goes first, and none outlives its list.
-func TestADeskKeepsWhatItCompiledWithinItsBounds(t *testing.T) {
-	k := kerneltest.Start(t, kernel.Options{})
-	account := k.Account()
-	list, _, err := mcp.ParseTools([]byte(`[`+strings.TrimSuffix(strings.Repeat(`{"name":"a","inputSchema":{}},`, 3), ",")+`]`), 1000)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var held schemas
-	var kept []*Tool
-	for i := range 3 {
-		tool := &Tool{Tool: list[i]}
-		kept = append(kept, tool)
-		held.keep(account, tool, &Schema{cost: cost{bytes: schemaBytes * 2 / 5}})
-	}
-	if held.of(kept[0]) != nil || held.of(kept[1]) == nil || held.of(kept[2]) == nil {
-		t.Error("not the oldest went")
-	}
-	if want := int64(schemaBytes * 2 / 5 * 2); account.Used() != want || held.bytes != want {
-		t.Errorf("%d bytes are paid, %d are kept", account.Used(), held.bytes)
-	}
-	held.of(kept[1]) // used last now
-	held.keep(account, kept[0], &Schema{cost: cost{bytes: schemaBytes * 2 / 5}})
-	if held.of(kept[1]) == nil || held.of(kept[2]) != nil {
-		t.Error("the one that was used last went")
-	}
-	held.keep(account, kept[2], &Schema{cost: cost{bytes: schemaBytes + 1}})
-	if held.of(kept[2]) != nil {
-		t.Error("one that is larger than all room was kept")
-	}
-	held.dropUnless(func(tool *Tool) bool { return slices.Contains(kept[:1], tool) })
-	if held.of(kept[1]) != nil || held.of(kept[0]) == nil {
-		t.Error("a schema outlived its list, or went with another's")
-	}
-	held.dropUnless(func(*Tool) bool { return false })
-	if account.Used() != 0 {
-		t.Errorf("%d bytes are still used", account.Used())
-	}
-}
-
-// TestADesksSchemaIsCompiledOncePerList: a second call finds it, another list does not.
-func TestADesksSchemaIsCompiledOncePerList(t *testing.T) {
-	run(t, DeskConfig{}, func(w *world) {
-		shop := w.attach(newSource("shop", Ready, tools("shop.buy")))
-		buy := func() {
-			c := w.call(Request{Name: "shop.buy", Arguments: []byte(`{"n":1}`)})
-			_, q := shop.next(t)
-			w.answer(q, "done")
-			c.wait()
-		}
-		idle := w.k.Account().Used()
-		buy()
-		once := w.k.Account().Used()
-		if once <= idle {
-			t.Errorf("nothing is paid for the compiled schema: %d, then %d", idle, once)
-		}
-		buy()
-		if twice := w.k.Account().Used(); twice != once {
-			t.Errorf("a second call pays for another: %d, then %d", once, twice)
-		}
-		w.publish(shop, Ready, tools("shop.buy"))
-		if used := w.k.Account().Used(); used != idle {
-			t.Errorf("the schema of a list that is gone is still paid for: %d, not %d", used, idle)
-		}
-	})
 }

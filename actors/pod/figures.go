@@ -3,6 +3,7 @@ package pod
 import (
 	"sync/atomic"
 
+	"github.com/acpod/acpod/actors/capability"
 	"github.com/acpod/acpod/runtime/inspect"
 	"github.com/acpod/acpod/runtime/kernel"
 )
@@ -13,6 +14,8 @@ type counts struct {
 	calls  *atomic.Int64
 	tokens func() int
 	agents func() int
+
+	schemas func() capability.SchemasStats
 }
 
 // figures is the `pod` object of /debug/tree.
@@ -26,6 +29,7 @@ func (c counts) figures(root kernel.Node) []inspect.Figure {
 			sessions += int64(child.Kids)
 		}
 	}
+	schemas := c.schemas()
 	return []inspect.Figure{
 		{Name: "bytes_used", Value: root.Account.Used},
 		{Name: "bytes_limit", Value: root.Account.Limit},
@@ -33,6 +37,8 @@ func (c counts) figures(root kernel.Node) []inspect.Figure {
 		{Name: "tokens_live", Value: int64(c.tokens())},
 		{Name: "calls_in_flight", Value: c.calls.Load()},
 		{Name: "agents", Value: int64(c.agents())},
+		{Name: "schemas_kept", Value: schemas.Kept},
+		{Name: "schemas_bytes", Value: schemas.Bytes},
 		{Name: "connections", Value: connections},
 		{Name: "sessions", Value: sessions},
 	}

@@ -145,6 +145,8 @@ func TestThePageOfLimitsHasTheConstantsOfTheCode(t *testing.T) {
 	said("facade", kib(httpConnectionBytes), strconv.Itoa(facade.MostNewcomers), "4096")
 	said("idempotency keys: in a session; in the pod's file", "16,384", mib(ledgerBytes))
 	said("idempotency keys", kib(ledgerKeyBytes), "16,384")
+	said("compiled schemas", mib(capability.SchemasBytes))
+	said("compiled schemas kept, by the SHA-256 of their text", mib(capability.SchemasBytes))
 	said("schemas being compiled", mib(capability.CompileBytes), strconv.Itoa(capability.Compiles))
 	said("debug", kib(httpConnectionBytes), strconv.Itoa(debugConnections), mib(inspect.ProfileBytes), mib(inspect.Footprint))
 	said("flight recording", strconv.Itoa(inspect.FlightWindows), mib(inspect.FlightGenerations))

@@ -141,7 +141,8 @@ func (l *life) compose() error {
 	var auditSpec kernel.Spec
 	l.recorder, auditSpec = audit.New(audit.Config{Path: cfg.Audit.Path, Log: l.log.Handler()})
 	calls := &atomic.Int64{}
-	shared := capability.DeskConfig{Audit: l.recorder, Open: calls, Ledger: l.keys}
+	schemas := capability.NewSchemas()
+	shared := capability.DeskConfig{Audit: l.recorder, Open: calls, Ledger: l.keys, Schemas: schemas}
 	desk := deskConfig(cfg, shared)
 
 	facadeURL := ""
@@ -172,7 +173,7 @@ func (l *life) compose() error {
 	l.gateway = connection.New(connectionCfg, supervisor.find, l.sessions.Learned())
 	l.inspector = inspect.New(inspect.Options{
 		Walk: l.kernel.Walk, Counters: l.counters, Refusals: l.kernel.Refusals, Flight: l.flight, AuthKey: cfg.Secrets.Debug, Version: version,
-		Figures: counts{worst: l.promise.total(), calls: calls, tokens: l.sessions.Tokens().Live, agents: l.sessions.Agents}.figures,
+		Figures: counts{worst: l.promise.total(), calls: calls, tokens: l.sessions.Tokens().Live, agents: l.sessions.Agents, schemas: schemas.Stats}.figures,
 	})
 
 	l.children = append(l.children, child{spec: auditSpec})

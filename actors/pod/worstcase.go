@@ -95,6 +95,7 @@ func worstCase(c *config.Config, m machine) promise {
 	if c.MCP != nil {
 		add("facade", "(64 + 4 × limits.sessions, at most 4096, and 128) × 56 KiB", int64(facadeConnections(l)+facade.MostNewcomers), httpConnectionBytes)
 		add("idempotency keys", "16,384 × 2 KiB", ledgerKeys, ledgerKeyBytes)
+		add("compiled schemas", "5/4 of 16 MiB", capability.SchemasBytes/accountDenominator, accountNumerator)
 		add("schemas being compiled", "2 × 40 MiB", capability.Compiles, capability.CompileBytes)
 	}
 	if c.Debug.Listen != "" {
