@@ -24,6 +24,7 @@ type arena struct {
 	limits                      extension.Limits
 	extensions, sessions, first int // first is the number of the first extension, session and call: no two arenas share one
 	rate, keyed                 float64
+	prompted                    bool // its sessions have the demo agent
 
 	world   *extension.World
 	callers *caller.Callers
@@ -86,7 +87,7 @@ func (r *run) newArena(a arena) *arena {
 func (r *run) worldOf(a *arena, faults *fault.Set) *extension.World {
 	return &extension.World{
 		ACP: a.pod.ACP(), Key: a.key, Dice: r.dice, Faults: faults, Book: r.book, Calls: r.calls, Sessions: ledger.NewSessions(r.book),
-		Doings: r.doings, Traffic: &r.traffic, Limits: a.limits, Secret: r.secrets.Add,
+		Doings: r.doings, Traffic: &r.traffic, Limits: a.limits, Prompted: a.prompted, Secret: r.secrets.Add,
 	}
 }
 
@@ -106,7 +107,11 @@ func (a *arena) pick(intN func(int) int) (caller.Target, bool) {
 	first := intN(len(places))
 	for i := range min(len(places), 64) {
 		if entry := places[(first+i)%len(places)].Load(); entry != nil {
-			return caller.Target{Session: entry.Session, URL: entry.URL, Token: entry.Token, Place: entry.Place}, true
+			target := caller.Target{Session: entry.Session, URL: entry.URL, Token: entry.Token, Place: entry.Place}
+			if entry.Turns != nil {
+				target.Agent = entry.Turns
+			}
+			return target, true
 		}
 	}
 	return caller.Target{}, false

@@ -87,7 +87,12 @@ func (r *run) start(ctx context.Context) error {
 		}
 		r.secrets.Add(r.o.Key)
 		r.watchOver(p, "t")
-		r.arenas = append(r.arenas, r.newArena(arena{pod: p, key: r.o.Key, limits: documented, extensions: r.o.Extensions, sessions: r.o.Sessions, rate: r.o.Rate, keyed: usuallyKeyed}))
+		a := arena{pod: p, key: r.o.Key, limits: documented, extensions: r.o.Extensions, sessions: r.o.Sessions, rate: r.o.Rate, keyed: usuallyKeyed}
+		var err error
+		if a.prompted, err = r.worldOf(&a, r.faults).Probe(ctx); err != nil {
+			return fmt.Errorf("the pod at %s: %w", r.o.Target, err)
+		}
+		r.arenas = append(r.arenas, r.newArena(a))
 		r.skipSpawned()
 		return nil
 	}

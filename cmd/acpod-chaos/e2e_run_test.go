@@ -245,6 +245,25 @@ func TestRunAttacksAPodThatRunsAlready(t *testing.T) {
 	}
 }
 
+func TestRunHasTheDemoAgentMakeTheCalls(t *testing.T) {
+	t.Parallel()
+	p := startPod(t, "[acp]\nlisten = \"127.0.0.1:0\"\n[mcp]\nlisten = \"127.0.0.1:0\"\n[debug]\nlisten = \"127.0.0.1:0\"\n")
+	file := filepath.Join(t.TempDir(), "report.json")
+	code, stdout, stderr := runChaos(t, 5*time.Minute, "run", "--target", "ws://"+p.Public()+"/acp", "--debug", "http://"+p.Debug(),
+		"--extensions", "2", "--sessions", "4", "--duration", "5s", "--seed", "3", "--faults", "duplicate:0.1,hostiletext:0.1", "--rate", "20",
+		"--assert", "--report", file, "--memory-factor", raceMemory)
+	if code != 0 {
+		t.Fatalf("it ended with %d:\n%s\n%s", code, stdout, withoutProgress(stderr))
+	}
+	var report runReport
+	if text, err := os.ReadFile(file); err != nil || json.Unmarshal(text, &report) != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	if report.Calls.ByOutcome["result"] == 0 || report.promise("own_client").Exercised == 0 || report.promise("outcome_true").Exercised == 0 {
+		t.Errorf("the demo agent called nothing: %+v\n%s", report, stdout)
+	}
+}
+
 func TestRunSaysWhyAPodCannotBeAttacked(t *testing.T) {
 	t.Parallel()
 	p := startPod(t, "[acp]\nlisten = \"127.0.0.1:0\"\nauth_key = \"a key of sixteen or more\"\n[agent]\ndriver = \"none\"\n[debug]\nlisten = \"127.0.0.1:0\"\n")

@@ -35,7 +35,8 @@ func newRun(logs *logFlags) *cobra.Command {
 and compares what the pod shows with a ledger of its own. It prints one line for each promise: held, or how it was broken.
 
 With --spawn it starts two pods of its own, with small limits: one for extensions and callers, one with a simulated agent. With
---target it attacks a pod that runs; that pod needs agent.driver = "none" (and [mcp]) for its tools to be called.
+--target it attacks a pod that runs, with [mcp] and either agent.driver = "none", so that callers get the sessions' tokens, or the demo
+agent, which is prompted to make the calls, one at a time in a session.
 Faults have default rates; NAME:RATE sets another, a chance from 0 to 1 at each opportunity, and NAME*FACTOR multiplies it.
 "all*0.1" is a tenth of all: the rates are those of one extension or call, so many extensions want smaller ones.
 

@@ -43,6 +43,10 @@ func (c *Callers) call(number int, due time.Time) {
 		return
 	}
 	p := c.plan(number, target, r)
+	if target.Agent != nil {
+		c.prompt(p, due)
+		return
+	}
 	c.o.Calls.Begin(ledger.Call{Number: number, Session: target.Session, Sum: ledger.Sum(p.arguments), ReadOnly: p.tool.ReadOnly, Place: target.Place, Doomed: p.doomed})
 	answer := c.make(p)
 	c.o.Calls.End(number, answer)

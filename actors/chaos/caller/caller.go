@@ -17,6 +17,7 @@ import (
 type Target struct {
 	Session    int
 	URL, Token string
+	Agent      Agent // makes the call, where there is no token
 	Place      string
 }
 

@@ -102,7 +102,7 @@ func (e *Extension) enter(ctx context.Context, p *peer.Peer, s *slot) error {
 			return err
 		case reply.Error == nil:
 			e.w.Doings.Count("resumed")
-			e.opened(s, reply.Result)
+			e.opened(p, s, reply.Result)
 			return nil
 		case reply.Error.Code != jsonrpc.InvalidParams:
 			e.w.Doings.Count(fmt.Sprintf("resume_%d", reply.Error.Code))
@@ -154,7 +154,7 @@ func (e *Extension) open(ctx context.Context, p *peer.Peer, s *slot) error {
 	if check != nil {
 		check(reply.Result)
 	}
-	e.opened(s, reply.Result)
+	e.opened(p, s, reply.Result)
 	return nil
 }
 
@@ -171,15 +171,22 @@ func (e *Extension) newServer(number int, id string, r *rand.Rand) *server.Serve
 }
 
 // opened reads what the pod gave with a session, and tells the callers.
-func (e *Extension) opened(s *slot, result []byte) {
+func (e *Extension) opened(p *peer.Peer, s *slot, result []byte) {
 	url, token := facadeOf(result)
 	entry := &Entry{Session: s.number, Extension: e.number, URL: url, Token: token, Place: acp.TreeName(s.id)}
 	s.entry = entry
-	if token == "" {
+	switch {
+	case token != "":
+		e.w.Secret(token)
+		e.w.Sessions.Token(token, e.number)
+	case e.w.Prompted:
+		entry.Turns = NewTurns(p, s.id)
+		e.mu.Lock()
+		e.talks[s.id] = entry.Turns
+		e.mu.Unlock()
+	default:
 		return
 	}
-	e.w.Secret(token)
-	e.w.Sessions.Token(token, e.number)
 	e.w.Directory[s.index].Store(entry)
 }
 
@@ -193,6 +200,9 @@ func (s *slot) entryPlace() string {
 // forget ends a session for its callers.
 func (e *Extension) forget(s *slot) {
 	e.w.Directory[s.index].Store(nil)
+	e.mu.Lock()
+	delete(e.talks, s.id)
+	e.mu.Unlock()
 	s.id, s.server, s.entry, s.ending = "", nil, nil, false
 }
 

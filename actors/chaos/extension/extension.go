@@ -29,6 +29,7 @@ type Extension struct {
 	mu      sync.Mutex
 	servers map[string]*server.Server // by declared id, also those that are over
 	odd     map[int]int               // errors with the id null on the present socket, by code
+	talks   map[string]*Turns         // by session, where there is the demo agent
 	calm    bool                      // no faults any more
 }
 
@@ -45,7 +46,7 @@ type slot struct {
 // New makes the extension with that number, whose sessions have the places of the directory from first on.
 func New(w *World, number, first, sessions int) *Extension {
 	e := &Extension{
-		w: w, number: number, servers: map[string]*server.Server{}, odd: map[int]int{},
+		w: w, number: number, servers: map[string]*server.Server{}, talks: map[string]*Turns{}, odd: map[int]int{},
 		secret: fmt.Sprintf("cnry-client-%d-%016x", number, w.Dice.Of("secret", number, 0).Uint64()),
 	}
 	w.Secret(e.secret)

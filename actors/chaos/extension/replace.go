@@ -121,7 +121,7 @@ func (e *Extension) redeclare(ctx context.Context, r *rand.Rand) {
 		return
 	}
 	p.Connections.Over(former.ID, time.Now())
-	e.opened(s, reply.Result)
+	e.opened(p, s, reply.Result)
 }
 
 // claim names a session of another extension in every method that takes one.

@@ -1,8 +1,12 @@
 package extension
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/acpod/acpod/actors/chaos/peer"
 	"github.com/acpod/acpod/actors/chaos/server"
+	"github.com/acpod/acpod/protocol/acp"
 	"github.com/acpod/acpod/protocol/jsonrpc"
 )
 
@@ -13,6 +17,15 @@ func (e *Extension) serve(p *peer.Peer, f jsonrpc.Frame) {
 			if s.Cancel(p, f.Params) {
 				return
 			}
+		}
+		return
+	}
+	if f.Method == acp.MethodSessionUpdate {
+		e.mu.Lock()
+		talks := slices.Collect(maps.Values(e.talks))
+		e.mu.Unlock()
+		for _, t := range talks {
+			t.Hear(f.Params)
 		}
 		return
 	}

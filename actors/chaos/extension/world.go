@@ -28,6 +28,8 @@ type World struct {
 	Secret func(text string)
 	// Revoked looks whether a token that must be dead opens anything; it says what it opened, or nothing.
 	Revoked func(ctx context.Context, url, token string) string
+	// Prompted says that the sessions have the demo agent, which makes their calls when it is told to.
+	Prompted bool
 	// Directory is where callers find the sessions: one place for each session of each extension.
 	Directory []atomic.Pointer[Entry]
 
@@ -50,6 +52,7 @@ type Entry struct {
 	Extension  int
 	URL, Token string
 	Place      string // its name in the pod's tree
+	Turns      *Turns // in place of URL and token, where the session has the demo agent
 }
 
 // Patience is how long an answer of the pod itself may take on a loaded machine.
