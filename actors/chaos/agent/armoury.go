@@ -65,6 +65,14 @@ func (m *armoury) take(stage, fault string, t *turn) (Strike, bool) {
 	return s, true
 }
 
+// armed tells whether anything will strike at a stage.
+func (m *armoury) armed(stage string, t *turn) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	is := func(s Strike) bool { return s.Stage == stage }
+	return indexOf(t, is) >= 0 || slices.ContainsFunc(m.planned, is)
+}
+
 func indexOf(t *turn, is func(Strike) bool) int {
 	if t == nil {
 		return -1

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptrace"
 	"strings"
+	"sync"
 
 	"github.com/acpod/acpod/protocol/jsonrpc"
 	"github.com/acpod/acpod/protocol/mcp"
@@ -59,19 +61,16 @@ func facadeOf(params []byte, environ func(string) string) facade {
 }
 
 // call calls a tool and tells its result as one word or two: "ok TEXT", "error REFUSAL TEXT". flying is closed when the
-// request is about to be sent.
+// request has been written, or never will be.
 func (f facade) call(ctx context.Context, tool, arguments string, flying chan<- struct{}) (string, error) {
-	defer func() {
-		if flying != nil {
-			close(flying)
-		}
-	}()
 	if f.url == "" {
+		close(flying)
 		return "", fmt.Errorf("the client gave no http server")
 	}
 	body := jsonrpc.AppendRequest(nil, jsonrpc.IntID(1), mcp.MethodToolsCall, []byte(`{"name":`+quote(tool)+`,"arguments":`+arguments+`}`))
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, f.url, strings.NewReader(string(body)))
 	if err != nil {
+		close(flying)
 		return "", err
 	}
 	request.Header.Set("Content-Type", "application/json")
@@ -80,8 +79,11 @@ func (f facade) call(ctx context.Context, tool, arguments string, flying chan<- 
 	for _, h := range f.headers {
 		request.Header.Set(h[0], h[1])
 	}
-	close(flying)
-	flying = nil
+	var written sync.Once
+	request = request.WithContext(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) {
+		written.Do(func() { close(flying) }) // a request may be written again on another connection
+	}}))
+	defer written.Do(func() { close(flying) })
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
 		return "", err

@@ -189,6 +189,9 @@ func (a *agent) note(t *turn, word, value string) {
 	a.out.update(t.session.id, textBody(acp.UpdateAgentMessage, Note(t.key, word, value)))
 }
 
+// callUnderWay is how long a call is given to come to who executes it before its agent fails: long for a machine that does nothing else.
+const callUnderWay = 100 * time.Millisecond
+
 func (s *conversation) nextCall() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -214,6 +217,9 @@ func (a *agent) use(t *turn, tool, about, arguments string) error {
 		came <- outcome{text, err}
 	})
 	<-flying
+	if a.faults.armed(AtCall, t) { // the pod has it: what happens now happens to a call that is executed
+		_ = pause(t.ctx, callUnderWay)
+	}
 	a.strike(AtCall, t)
 	got := <-came
 	if t.ctx.Err() != nil {
