@@ -2,6 +2,7 @@ package capability
 
 import (
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -46,10 +47,9 @@ func TestAnAbandonedDeskEndsEachCallOnceAndGivesAllBackWhenItsLastTurnHasEnded(t
 					_, _ = s.next(t)
 				}
 				gate, stuck := make(chan struct{}), make(chan struct{})
-				blocked := false
+				var blocked atomic.Bool // the trail is written by the desk and by its release
 				w.trail.on = func(e Entry) {
-					if e.Event == tc.at && !blocked {
-						blocked = true
+					if e.Event == tc.at && !blocked.Swap(true) {
 						close(stuck)
 						<-gate
 					}
