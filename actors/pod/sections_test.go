@@ -63,15 +63,15 @@ sessions_per_key = 4
 		own    []string // what is not a setting: the package's own constants, and what compose adds
 	}{
 		"connection": {connectionConfig(loaded, "v1"), []string{"FrameTimeout", "BytesWait", "OfferWait", "FlushTimeout", "EarlyFrameBytes", "SlowGrace", "Admission", "HandshakePatience"}},
-		"desk":       {desk, []string{"Tag", "Owner", "View", "Audit", "Ledger", "Open", "Log", "Limits.KeepResult", "Limits.Calls", "Limits.Keys", "Limits.Names", "Limits.Servers", "Limits.KeptBytes"}},
+		"desk":       {desk, []string{"Tag", "Owner", "View", "Audit", "Ledger", "Open", "Schemas", "Log", "Limits.KeepResult", "Limits.Calls", "Limits.Keys", "Limits.Names", "Limits.Servers", "Limits.KeptBytes"}},
 		"session": {sessions, []string{
 			"Agent.Command", "Agent.Dir", "Agent.Env", "Agent.LineBytes", "Agent.LineWait", "Agent.StartTimeout", "Agent.StopGrace", "Agent.StdinTimeout", "Agent.Secrets", "Agent.Version", "Agent.Guardian", "Agent.Log",
-			"Desk.Tag", "Desk.Owner", "Desk.View", "Desk.Audit", "Desk.Ledger", "Desk.Open", "Desk.Log", "Desk.Limits.KeepResult", "Desk.Limits.Calls", "Desk.Limits.Keys", "Desk.Limits.Names", "Desk.Limits.Servers", "Desk.Limits.KeptBytes",
+			"Desk.Tag", "Desk.Owner", "Desk.View", "Desk.Audit", "Desk.Ledger", "Desk.Open", "Desk.Schemas", "Desk.Log", "Desk.Limits.KeepResult", "Desk.Limits.Calls", "Desk.Limits.Keys", "Desk.Limits.Names", "Desk.Limits.Servers", "Desk.Limits.KeptBytes",
 			"Tunnel.Pages", "Tunnel.Calls", "Tunnel.Connect", "Tunnel.Disconnect", "TunnelStats", "Log", "Admission",
 		}},
 		"facade": {facadeConfig(loaded, desk, nil, "v1"), []string{
 			"Socket", "Callers", "Bytes", "Connections", "ReadTimeout",
-			"Desk.Tag", "Desk.Owner", "Desk.View", "Desk.Audit", "Desk.Ledger", "Desk.Open", "Desk.Log", "Desk.Limits.KeepResult", "Desk.Limits.Calls", "Desk.Limits.Keys", "Desk.Limits.Names", "Desk.Limits.Servers", "Desk.Limits.KeptBytes",
+			"Desk.Tag", "Desk.Owner", "Desk.View", "Desk.Audit", "Desk.Ledger", "Desk.Open", "Desk.Schemas", "Desk.Log", "Desk.Limits.KeepResult", "Desk.Limits.Calls", "Desk.Limits.Keys", "Desk.Limits.Names", "Desk.Limits.Servers", "Desk.Limits.KeptBytes",
 		}},
 	} {
 		for _, path := range unset(reflect.ValueOf(c.config), "") {
