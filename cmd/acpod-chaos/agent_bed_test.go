@@ -231,11 +231,7 @@ func (b *agentBed) leftovers() {
 	if children := b.pod.Children(); len(children) > 1 {
 		t.Errorf("processes %v are left", children)
 	}
-	tree, err := b.pod.TreeText(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b.shown("the tree", strings.TrimSuffix(string(tree), "\n"))
+	b.look(t)
 	metrics, err := b.pod.MetricsText(ctx)
 	if err != nil {
 		t.Fatal(err)
@@ -258,6 +254,18 @@ func (b *agentBed) leftovers() {
 			t.Errorf("an agent has forged a record: %.300q", line)
 		}
 	}
+}
+
+// look wants the tree to be free of it too, while there is an agent that has told its name.
+func (b *agentBed) look(t *testing.T) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	tree, err := b.pod.TreeText(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.shown("the tree", strings.TrimSuffix(string(tree), "\n"))
 }
 
 // shown wants a text that people look at to be free of what attacks a terminal, and of the secret.

@@ -42,6 +42,7 @@ func TestEachFaultOfAnAgentInATurn(t *testing.T) {
 					b.struck(t, strike, 1)
 					// An agent that ends after its answer may take the next prompt with it.
 					b.sound(t, s, "after", strike.Fault == agent.Crash && strike.Stage == agent.AtAnswered)
+					b.look(t)
 					closed(t, s)
 				})
 			}
@@ -75,6 +76,7 @@ func TestEachFaultOfAnAgentBeforeItsFirstTurn(t *testing.T) {
 						b.early(t, s)
 					}
 					b.sound(t, s, "after", strike.Stage == agent.AtOpened)
+					b.look(t)
 					closed(t, s)
 					b.struck(t, strike, 1)
 				})
