@@ -156,7 +156,7 @@ func TestEachFaultAttacksAPromiseThatHolds(t *testing.T) {
 		{"malformed", 0.5, nil},
 		{"hostiletext", 0.3, []string{"no_secret"}},
 		{"duplicate", 0.3, []string{"answered_once", "executed_once"}},
-		{"late", 0.2, []string{"answered_once", "cancel_reaches"}},
+		{"late", 0.4, []string{"answered_once", "cancel_reaches"}},
 		{"never", 0.2, []string{"cancel_reaches"}},
 		{"replace", 0.3, []string{"disconnected_once", "tokens_balance"}},
 		{"abort", 0.5, []string{"answered_once"}},
@@ -202,7 +202,7 @@ func TestRunRefusesACommandLineThatMakesNoSense(t *testing.T) {
 		{[]string{"--spawn", "--faults", "dorp"}, `there is no fault "dorp"; there are drop, halfopen`},
 		{[]string{"--spawn", "--faults", "drop:7"}, "a chance from 0 to 1"},
 		{[]string{"--spawn", "--extensions", "0"}, "--extensions 0"},
-		{[]string{"--spawn", "--extensions", "10", "--sessions", "5"}, "at least one each"},
+		{[]string{"--spawn", "--extensions", "10", "--sessions", "-5"}, "--sessions -5"},
 		{[]string{"--spawn", "--duration", "-1s"}, "--duration"},
 		{[]string{"--spawn", "--debug", "http://127.0.0.1:1"}, "--debug"},
 		{[]string{"--target", "http://127.0.0.1:1/acp"}, "ws://"},
@@ -222,7 +222,7 @@ func TestRunAttacksAPodThatRunsAlready(t *testing.T) {
 	p := startPod(t, "[acp]\nlisten = \"127.0.0.1:0\"\n[agent]\ndriver = \"none\"\n[mcp]\nlisten = \"127.0.0.1:0\"\n[debug]\nlisten = \"127.0.0.1:0\"\n")
 	file := filepath.Join(t.TempDir(), "report.json")
 	code, stdout, stderr := runChaos(t, 5*time.Minute, "run", "--target", "ws://"+p.Public()+"/acp", "--debug", "http://"+p.Debug(),
-		"--extensions", "5", "--sessions", "10", "--duration", "3s", "--seed", "3", "--faults", "drop:0.2,malformed:0.2,replace:0.2,agentcrash", "--rate", "40",
+		"--extensions", "9", "--sessions", "6", "--duration", "3s", "--seed", "3", "--faults", "drop:0.2,malformed:0.2,replace:0.2,agentcrash", "--rate", "40",
 		"--assert", "--report", file, "--memory-factor", raceMemory)
 	if code != 0 {
 		t.Fatalf("it ended with %d:\n%s\n%s", code, stdout, withoutProgress(stderr))

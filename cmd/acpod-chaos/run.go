@@ -98,9 +98,6 @@ func (f *runFlags) complete() error {
 	if f.Sessions == 0 {
 		f.Sessions = f.Extensions
 	}
-	if f.Sessions < f.Extensions {
-		return usagef("--sessions %d is out of range: an extension without a session does nothing; at least one each", f.Sessions)
-	}
 	if err := chaos.CheckFaults(f.Faults); err != nil {
 		return &usageError{err: fmt.Errorf("--faults: %w", err)}
 	}

@@ -130,7 +130,7 @@ func (e *Extension) openUnlessCalm(ctx context.Context, p *peer.Peer, s *slot) e
 // open opens a new session.
 func (e *Extension) open(ctx context.Context, p *peer.Peer, s *slot) error {
 	s.number = e.w.nextSession()
-	r := e.w.Dice.Of("open", e.number, s.number)
+	r := e.w.Dice.Of("open", e.number, e.servings)
 	s.server = e.newServer(s.number, fmt.Sprintf("srv-%d-%d", e.number, s.number), r)
 	declared, check := e.declare(s, r)
 	reply, err := p.Call(ctx, acp.MethodSessionNew, e.newParams(declared), Patience)
@@ -159,9 +159,10 @@ func (e *Extension) open(ctx context.Context, p *peer.Peer, s *slot) error {
 }
 
 func (e *Extension) newServer(number int, id string, r *rand.Rand) *server.Server {
+	e.servings++ // and not number, which depends on who of all extensions comes first
 	s := &server.Server{
 		Session: number, ID: id, Generation: server.Generation("0ABC"[e.number%4]), Calls: e.w.Calls, Book: e.w.Book,
-		Behaviour: e.behaviour(number),
+		Behaviour: e.behaviour(e.number<<20 | e.servings),
 	}
 	s.Tools = e.tools(r)
 	e.mu.Lock()

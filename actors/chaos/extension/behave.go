@@ -9,8 +9,8 @@ import (
 	"github.com/acpod/acpod/protocol/jsonrpc"
 )
 
-// behaviour says how the server of a session answers.
-func (e *Extension) behaviour(session int) server.Behaviour {
+// behaviour says how the server of a session answers; serving is the number of that server among all of the run.
+func (e *Extension) behaviour(serving int) server.Behaviour {
 	steps := map[string]int{}
 	return server.Behaviour{
 		Step: func(method string) server.Deed {
@@ -21,7 +21,7 @@ func (e *Extension) behaviour(session int) server.Behaviour {
 			steps[method]++
 			n := steps[method]
 			e.mu.Unlock()
-			return e.step(method, e.w.Dice.Of("step "+method, session, n))
+			return e.step(method, e.w.Dice.Of("step "+method, serving, n))
 		},
 		Execute: func(nonce int) server.Deed {
 			if e.isCalm() {

@@ -23,8 +23,8 @@ type Extension struct {
 	slots  []*slot
 	peer   *peer.Peer // the socket that owns the sessions; nil without one
 
-	lives, ticks, turns int // how often it has drawn, by kind
-	lost                int // sessions that were asked for on a socket that ended before the answer
+	lives, ticks, turns, servings int // how often it has drawn, by kind
+	lost                          int // sessions that were asked for on a socket that ended before the answer
 
 	mu      sync.Mutex
 	servers map[string]*server.Server // by declared id, also those that are over
@@ -142,6 +142,9 @@ func (e *Extension) isCalm() bool {
 
 // inflict does one fault of a socket's life.
 func (e *Extension) inflict(ctx context.Context, name string, r *rand.Rand) {
+	if len(e.slots) == 0 && (name == "flood" || name == "duplicate" || name == "replace") {
+		return // they are about sessions, and it is one of those that have none
+	}
 	switch name {
 	case "drop":
 		e.hangUp(r)

@@ -142,6 +142,9 @@ func (e *Extension) close(ctx context.Context, s *slot) bool {
 
 // renew closes one session and opens another in its place, as clients do.
 func (e *Extension) renew(ctx context.Context) {
+	if len(e.slots) == 0 {
+		return
+	}
 	s := e.slots[e.ticks%len(e.slots)]
 	if s.id != "" && !e.close(ctx, s) {
 		return
