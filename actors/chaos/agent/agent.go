@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
 
 	"github.com/acpod/acpod/protocol/acp"
 	"github.com/acpod/acpod/protocol/jsonrpc"
@@ -69,6 +70,7 @@ type agent struct {
 type conversation struct {
 	id     string
 	facade facade
+	again  atomic.Pointer[[]byte] // an answer that is to come once more
 
 	mu   sync.Mutex
 	turn *turn // the one that runs

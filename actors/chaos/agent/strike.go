@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"bytes"
 	"context"
 	"strings"
 	"syscall"
@@ -95,6 +96,10 @@ func (a *agent) reply(stage string, t *turn, id jsonrpc.ID, result string) {
 	twice := 1
 	if _, struck := a.faults.take(stage, Duplicate, t); struck {
 		twice = 2
+		if stage == AtAnswer {
+			again := bytes.Clone(line)
+			t.session.again.Store(&again)
+		}
 	}
 	if _, struck := a.faults.take(stage, Late, t); struck {
 		timer := time.NewTimer(a.opts.Plan.Delay)

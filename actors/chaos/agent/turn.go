@@ -92,6 +92,9 @@ func textOf(params []byte) string {
 // run does what the script says and answers.
 func (a *agent) run(t *turn) {
 	defer t.end()
+	if again := t.session.again.Swap(nil); again != nil { // a third time, when another answer is awaited
+		a.out.line(*again)
+	}
 	a.strike(AtPrompt, t)
 	var err error
 	for _, step := range t.script {
