@@ -33,6 +33,7 @@ type conn struct {
 	kept      time.Time           // the last keep-alive
 	pings     atomic.Int64
 	told      sync.Once // why it ended
+	drained   bool      // the client was told that the pod is stopping
 	began     time.Time
 	readDone  chan struct{}
 	writeDone chan struct{}
@@ -128,7 +129,10 @@ func (a *conn) Receive(c *kernel.Ctx, m kernel.Msg) error {
 		}
 		c.Attr("over", nil)
 	case draining:
-		a.client.send(drainingFrame(m.deadline))
+		if !a.drained { // one that gets in as the drain begins hears of it from both who know
+			a.drained = true
+			a.client.send(drainingFrame(m.deadline))
+		}
 	case readingOver:
 		return m.exit
 	}

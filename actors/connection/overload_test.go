@@ -61,7 +61,7 @@ func TestEveryRefusalNamesItsLimit(t *testing.T) {
 			s := p.openIn(c, 1, kernel.Spec{Scope: "session_bytes", Limit: 1 << 20})
 			kerneltest.Eventually(t, "the connection is quiet", func() bool {
 				frames, _ := s.client.(*client).out.queued()
-				return frames == 0 && p.conns()[0].Doing == nil && p.conns()[0].Queue.N == 0
+				return frames == 0 && p.conns()[0].Doing == nil && p.conns()[0].Queue.N == 0 && s.client.(*client).account.Used() == connectionReserve // also what the writer had in hand
 			})
 			test.send(p, c, s)
 			r := c.refusedWith("x", -32000)
