@@ -56,23 +56,6 @@ func (b *diskBed) start(readonly bool) *pod.Pod {
 	return p
 }
 
-// startProgram is startPod for another program than the built pod.
-func startProgram(t *testing.T, program, config string) *pod.Pod {
-	t.Helper()
-	p, err := pod.Start(t.Context(), pod.Spec{Binary: program, TOML: config, Env: []string{"GORACE=halt_on_error=1"}, Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
-		defer cancel()
-		if exit, err := p.Stop(ctx); exit != 0 || err != nil {
-			t.Errorf("the pod ended with %d %v: %q", exit, err, p.LogTail(10))
-		}
-	})
-	return p
-}
-
 // caller opens a session whose facade is called.
 func (b *diskBed) caller(t *testing.T) *prompter.Session {
 	t.Helper()

@@ -70,10 +70,17 @@ func runChaos(t *testing.T, bound time.Duration, arguments ...string) (code int,
 	return 0, out.String(), err.String()
 }
 
-// startPod starts the built pod with that config. It is stopped at the end of the test, which fails when it does not end with status 0.
+// startPod starts the built pod with that config.
 func startPod(t *testing.T, config string) *pod.Pod {
 	t.Helper()
-	p, err := pod.Start(t.Context(), pod.Spec{Binary: acpodBinary, TOML: config, Env: []string{"GORACE=halt_on_error=1"}, Dir: t.TempDir()})
+	return startProgram(t, acpodBinary, config)
+}
+
+// startProgram starts a program that is the pod, or wraps it. It is stopped at the end of the test, which fails when it does not end with
+// status 0.
+func startProgram(t *testing.T, program, config string) *pod.Pod {
+	t.Helper()
+	p, err := pod.Start(t.Context(), pod.Spec{Binary: program, TOML: config, Env: []string{"GORACE=halt_on_error=1"}, Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
