@@ -81,6 +81,7 @@ func TestScaleSaysWhatItCannotMeasure(t *testing.T) {
 	}{
 		{[]string{"--acpod", "/nonexistent/acpod"}, "--acpod"},
 		{[]string{"--acpod", acpodBinary, "--extensions", "100000000"}, "ulimit -Hn"},
+		{[]string{"--acpod", acpodBinary, "--report", "/nonexistent/report.json"}, "--report"},
 		{[]string{"--acpod", chaosBinary, "--extensions", "1"}, "did not come up"},
 	} {
 		code, _, stderr := runChaos(t, patience, append([]string{"scale"}, row.arguments...)...)

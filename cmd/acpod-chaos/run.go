@@ -125,6 +125,9 @@ func (f *runFlags) run(command *cobra.Command) error {
 	if err := f.place(); err != nil {
 		return err
 	}
+	if err := reserve(f.report); err != nil {
+		return err
+	}
 	if f.keep == "" {
 		defer os.RemoveAll(f.Dir)
 	}
@@ -183,6 +186,17 @@ func (f *runFlags) place() (err error) {
 	}
 	f.Agent, err = os.Executable()
 	return err
+}
+
+// reserve makes the file of a report, so that a run of an hour does not find out at its end that it has no place. "" = none is wanted.
+func reserve(report string) error {
+	if report == "" {
+		return nil
+	}
+	if err := os.WriteFile(report, nil, 0o644); err != nil {
+		return fmt.Errorf("--report: %w", err)
+	}
+	return nil
 }
 
 func isTerminal(file *os.File) bool {

@@ -69,6 +69,9 @@ Exit status: 0 all calls were answered and the pod was at rest afterwards, 1 not
 func runScale(command *cobra.Command, o scale.Options, file string) error {
 	ctx, cancel := signal.NotifyContext(command.Context(), os.Interrupt, syscall.SIGTERM)
 	defer cancel()
+	if err := reserve(file); err != nil {
+		return err
+	}
 	self, err := os.Executable()
 	if err != nil {
 		return err
