@@ -20,6 +20,7 @@ import (
 // arena is a pod without agents, with extensions around it and callers of their tools.
 type arena struct {
 	pod                         *pod.Pod
+	state                       *watch.State
 	key                         string
 	limits                      extension.Limits
 	extensions, sessions, first int // first is the number of the first extension, session and call: no two arenas share one
@@ -32,6 +33,9 @@ type arena struct {
 
 // leavePatience is how long all extensions together may take to leave.
 const leavePatience = 3 * time.Minute
+
+// quietPatience is how long a pod may be busy with what it was asked for while nobody asks for more.
+const quietPatience = time.Minute
 
 // leavers is how many leave at once.
 const leavers = 64
@@ -61,8 +65,8 @@ func (r *run) startTools(ctx context.Context) error {
 		return err
 	}
 	p.OnLog(watch.Lines{Book: r.book, Secrets: r.secrets, JSON: true, Where: "log of pod t"}.Judge)
-	r.watchOver(p, "t")
-	r.arenas = append(r.arenas, r.newArena(arena{pod: p, key: key, limits: ownLimits, extensions: r.o.Extensions, sessions: r.o.Sessions, rate: r.o.Rate, keyed: usuallyKeyed}))
+	state := r.watchOver(p, "t")
+	r.arenas = append(r.arenas, r.newArena(arena{pod: p, state: state, key: key, limits: ownLimits, extensions: r.o.Extensions, sessions: r.o.Sessions, rate: r.o.Rate, keyed: usuallyKeyed}))
 	return nil
 }
 
@@ -150,6 +154,9 @@ func (a *arena) assail(ctx, attack context.Context, leaves func()) {
 	}
 	a.callers.Run(attack) // returns when all calls have ended; the extensions' sockets serve them until then
 	living.Wait()
+	if a.pod.Debug() != "" {
+		a.state.Quiet(ctx, quietPatience)
+	}
 	leaves()
 	a.leave(ctx, extensions)
 	a.world.Let()

@@ -61,10 +61,10 @@ func (r *run) startMachine(ctx context.Context) error {
 	}
 	m.disk.Bind(m.pod.PID())
 	m.pod.OnLog(watch.Lines{Book: r.book, Secrets: r.secrets, JSON: true, Where: "log of pod d"}.Judge)
-	r.watchOver(m.pod, "d")
+	state := r.watchOver(m.pod, "d")
 	r.machine = m
 	r.arenas = append(r.arenas, r.newArena(arena{
-		pod: m.pod, limits: ownLimits, extensions: machineExtensions, sessions: machineExtensions, rate: machineRate, first: machineFirst,
+		pod: m.pod, state: state, limits: ownLimits, extensions: machineExtensions, sessions: machineExtensions, rate: machineRate, first: machineFirst,
 		keyed: 0.5, // their records are what a full disk refuses
 	}))
 	return nil

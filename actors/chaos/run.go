@@ -86,8 +86,8 @@ func (r *run) start(ctx context.Context) error {
 			return err
 		}
 		r.secrets.Add(r.o.Key)
-		r.watchOver(p, "t")
-		a := arena{pod: p, key: r.o.Key, limits: documented, extensions: r.o.Extensions, sessions: r.o.Sessions, rate: r.o.Rate, keyed: usuallyKeyed}
+		state := r.watchOver(p, "t")
+		a := arena{pod: p, state: state, key: r.o.Key, limits: documented, extensions: r.o.Extensions, sessions: r.o.Sessions, rate: r.o.Rate, keyed: usuallyKeyed}
 		var err error
 		if a.prompted, err = r.worldOf(&a, r.faults).Probe(ctx); err != nil {
 			return fmt.Errorf("the pod at %s: %w", r.o.Target, err)

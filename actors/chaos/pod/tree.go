@@ -32,10 +32,11 @@ type Queue struct {
 	OldestMS int64 `json:"oldest_ms"`
 }
 
-// Account is what is charged, in bytes.
+// Account is what is charged, in bytes. An actor without an account of its own shows its parent's, by the same scope.
 type Account struct {
-	Used  int64 `json:"used"`
-	Limit int64 `json:"limit"`
+	Used  int64  `json:"used"`
+	Limit int64  `json:"limit"`
+	Scope string `json:"scope"`
 }
 
 // Doing is the turn that runs.
@@ -105,6 +106,30 @@ func (n *Node) Find(name string) (found *Node) {
 		}
 	})
 	return found
+}
+
+// Astray is how many bytes the pod has charged in all beyond what its parts account for: the accounts right below the pod's, each once
+// and at the actor that owns it, and what is queued for actors that have only the pod's. Below zero, the parts have more than the whole.
+// The pod reads them one after the other, so only a figure that does not move says something.
+func (n *Node) Astray() int64 {
+	if n.Pod == nil {
+		return 0
+	}
+	return n.Pod.BytesUsed - n.parts()
+}
+
+// parts is what Astray compares with, from a node on that shows the pod's account.
+func (n *Node) parts() int64 {
+	sum := n.Queue.Bytes
+	for i := range n.Children {
+		child := &n.Children[i]
+		if child.Account.Scope == n.Account.Scope && child.Account.Limit == n.Account.Limit {
+			sum += child.parts()
+		} else {
+			sum += child.Account.Used
+		}
+	}
+	return sum
 }
 
 // Unrest says what keeps the tree from being at rest as the contract defines it, or nothing: every account reads 0, nothing is owed,

@@ -26,6 +26,7 @@ type State struct {
 	peakRSS  int64
 	worst    int64
 	balance  streak // of tokens
+	astray   streak // of bytes that no account below the pod's has
 	overdue  map[string]int
 	blind    int
 }
@@ -41,12 +42,25 @@ type Sample struct {
 
 // streak counts how often in a row a difference was seen: figures of one scrape are not of one moment.
 type streak struct {
-	diff float64
-	n    int
+	diff  float64
+	n     int
+	since time.Time
+}
+
+// add enters one more sample.
+func (s *streak) add(diff float64, now time.Time) {
+	if diff == 0 || diff != s.diff || s.n == 0 {
+		*s = streak{diff: diff, since: now}
+	}
+	s.n++
 }
 
 // persistent is how many samples in a row a difference has to last.
 const persistent = 4
+
+// homeless is how long bytes may rightly be charged to the pod and to no actor in its tree: a result that outlives its session is its
+// reader's for one write of 30 s more (docs/limits.md).
+const homeless = 45 * time.Second
 
 // Look takes a sample and checks what holds at each moment.
 func (s *State) Look(ctx context.Context) (Sample, error) {
@@ -78,6 +92,7 @@ func (s *State) Look(ctx context.Context) (Sample, error) {
 	s.text(treeText)
 	s.memory(rss, bound)
 	s.accounts(tree)
+	s.equality(tree, homeless)
 	s.tokens(metrics)
 	s.crashes(metrics)
 	return sample, nil
@@ -143,10 +158,7 @@ func (s *State) tokens(m pod.Metrics) {
 	minted, revoked, live := m.Sum("acpod_tokens_minted_total"), m.Sum("acpod_tokens_revoked_total"), m.Sum("acpod_pod_tokens_live")
 	diff := minted - revoked - live
 	s.mu.Lock()
-	if diff == 0 || diff != s.balance.diff {
-		s.balance = streak{diff: diff}
-	}
-	s.balance.n++
+	s.balance.add(diff, time.Now())
 	n := s.balance.n
 	s.mu.Unlock()
 	switch {

@@ -16,6 +16,7 @@ import (
 type shown struct {
 	mu            sync.Mutex
 	tree, metrics string
+	then          []string // trees that are shown later, one look after the other
 }
 
 func (s *shown) set(tree, metrics string) {
@@ -30,6 +31,9 @@ func (s *shown) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch r.URL.Path {
 	case "/debug/tree":
 		fmt.Fprint(w, s.tree)
+		if len(s.then) > 0 {
+			s.tree, s.then = s.then[0], s.then[1:]
+		}
 	case "/metrics":
 		fmt.Fprint(w, s.metrics)
 	default:
@@ -139,5 +143,91 @@ func TestADifferenceOfOneScrapeIsNoBreach(t *testing.T) {
 	}
 	if broken := s.Book.Broken(); len(broken) != 0 {
 		t.Errorf("broken are %v: %+v", broken, s.Book.Verdicts())
+	}
+}
+
+// A pod with one connection and two sessions, whose desk and tunnel show the account of their session.
+func peopled(used int64, queued string) string {
+	return fmt.Sprintf(`{"path":"pod","account":{"used":%d,"limit":1000,"scope":"pod_bytes"},"children":[
+ {"path":"pod/gateway","account":{"used":%d,"limit":1000,"scope":"pod_bytes"}%s,"children":[
+  {"path":"pod/gateway/conn-1","account":{"used":16,"limit":100,"scope":"connection_bytes"}}]},
+ {"path":"pod/sessions","account":{"used":%d,"limit":1000,"scope":"pod_bytes"},"children":[
+  {"path":"pod/sessions/sess-1","account":{"used":30,"limit":200,"scope":"session_bytes"},"children":[
+   {"path":"pod/sessions/sess-1/desk","account":{"used":30,"limit":200,"scope":"session_bytes"}},
+   {"path":"pod/sessions/sess-1/tunnel-1","account":{"used":30,"limit":200,"scope":"session_bytes"},"queue":{"n":1,"bytes":9}}]},
+  {"path":"pod/sessions/sess-2","account":{"used":4,"limit":200,"scope":"session_bytes"}}]}],
+ "pod":{"bytes_used":%d,"connections":1,"sessions":2,"tokens_live":2}}`, used, used, queued, used, used)
+}
+
+func TestEachAccountCountsOnceInTheSumOfAPod(t *testing.T) {
+	for _, test := range []struct {
+		used   int64
+		queued string
+		astray int64
+	}{
+		{50, "", 0},
+		{57, `,"queue":{"n":1,"bytes":7}`, 0},
+		{51, "", 1},
+		{49, "", -1},
+	} {
+		tree, err := pod.ParseTree([]byte(peopled(test.used, test.queued)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if astray := tree.Astray(); astray != test.astray {
+			t.Errorf("of %d bytes %d are astray, want %d", test.used, astray, test.astray)
+		}
+	}
+}
+
+func TestBytesThatNobodyBelowThePodHasAreNamed(t *testing.T) {
+	s, shows := watched(t)
+	metrics := "acpod_tokens_minted_total 2\nacpod_pod_tokens_live 2\n"
+	leaks := func(used func(i int) int64) []invariant.Name {
+		t.Helper()
+		s.Book = invariant.NewBook(nil)
+		for i := range 2 * persistent {
+			shows.set(peopled(used(i), ""), metrics)
+			tree, err := s.Pod.Tree(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.equality(tree, 0)
+		}
+		return s.Book.Broken()
+	}
+	if broken := leaks(func(int) int64 { return 50 }); len(broken) != 0 {
+		t.Errorf("a sum that is right broke %v", broken)
+	}
+	if broken := leaks(func(i int) int64 { return 50 + int64(i) }); len(broken) != 0 {
+		t.Errorf("a sum that moves broke %v", broken)
+	}
+	if broken := leaks(func(int) int64 { return 57 }); len(broken) != 1 || broken[0] != invariant.Accounts {
+		t.Errorf("a leak of 7 bytes broke %v", broken)
+	}
+	if broken := leaks(func(int) int64 { return 45 }); len(broken) != 1 || broken[0] != invariant.Accounts {
+		t.Errorf("parts with more than the whole broke %v", broken)
+	}
+	s.Book = invariant.NewBook(nil)
+	if _, err := s.Look(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if broken := s.Book.Broken(); len(broken) != 0 {
+		t.Errorf("a difference that may still find its reader broke %v", broken)
+	}
+}
+
+func TestAQuietPodIsGivenTimeUntilItsSumIsRight(t *testing.T) {
+	s, shows := watched(t)
+	shows.set(peopled(57, ""), "")
+	shows.then = []string{peopled(57, ""), peopled(50, "")}
+	s.Quiet(t.Context(), time.Minute)
+	if broken := s.Book.Broken(); len(broken) != 0 {
+		t.Errorf("broken are %v", broken)
+	}
+	shows.set(peopled(57, ""), "")
+	s.Quiet(t.Context(), (persistent+1)*quietPause)
+	if broken := s.Book.Broken(); len(broken) != 1 || broken[0] != invariant.Accounts {
+		t.Errorf("a leak broke %v", broken)
 	}
 }
