@@ -161,3 +161,14 @@ func TestAnAbandonedConnectionGivesEverythingBackWhenTheLastOfItHasEnded(t *test
 		})
 	}
 }
+
+func TestABookThatIsClosedEntersNothing(t *testing.T) {
+	l := newLedger()
+	if _, ok := l.enter(&openRequest{class: prompt}); !ok || l.inFlight() != 1 {
+		t.Error("an open book entered nothing")
+	}
+	l.close()
+	if req, ok := l.enter(&openRequest{class: prompt}); ok || req != 0 || l.inFlight() != 0 {
+		t.Error("a late turn of an abandoned connection left a request that nobody answers")
+	}
+}
