@@ -56,13 +56,14 @@ func (e *evidence) collect(b invariant.Breach) {
 	defer cancel()
 	log := e.log.With("promise", string(b.Name))
 	log.Error("a promise is broken", "how", b.Text, "seed", e.seed)
-	words := b.Words[:0:0]
-	for _, word := range b.Words {
-		if word = actorOf(word); word != "" {
-			words = append(words, word)
-		}
-	}
 	for i, p := range e.pods() {
+		tree, unread := p.Tree(ctx)
+		var words []string
+		for _, word := range b.Words {
+			if word = actorOf(word, tree); word != "" {
+				words = append(words, word)
+			}
+		}
 		events, most := p.Events(words...), maxEvents
 		if len(words) == 0 {
 			most = maxEvents / 4 // of everybody: what happened last
@@ -70,7 +71,7 @@ func (e *evidence) collect(b invariant.Breach) {
 		for _, event := range events[max(0, len(events)-most):] {
 			log.Error("an event of the actors concerned", "pod", i, "event", event)
 		}
-		if tree, err := p.Tree(ctx); err == nil {
+		if unread == nil {
 			for _, word := range words {
 				if node := tree.Find(word); node != nil {
 					node.Children = nil
@@ -97,10 +98,20 @@ func (e *evidence) collect(b invariant.Breach) {
 	}
 }
 
-// actorOf takes the name of an actor out of a word that may be a socket's name: "extension 3, socket 1 (conn 17)" is conn-17.
-func actorOf(word string) string {
-	if _, rest, found := strings.Cut(word, "(conn "); found {
-		return "conn-" + strings.TrimSuffix(rest, ")")
+// actorOf takes the name of an actor out of a word that may be a socket's name: "extension 3, socket 1 (conn ID)" is the connection with
+// that id, as long as the tree has it. tree may be nil.
+func actorOf(word string, tree *pod.Node) (name string) {
+	_, rest, found := strings.Cut(word, "(conn ")
+	if !found {
+		return word[strings.LastIndexByte(word, '/')+1:]
 	}
-	return word[strings.LastIndexByte(word, '/')+1:]
+	id := strings.TrimSuffix(rest, ")")
+	if tree != nil {
+		tree.Each(func(n *pod.Node) {
+			if n.Attrs["id"] == id {
+				name = n.Name()
+			}
+		})
+	}
+	return name
 }
