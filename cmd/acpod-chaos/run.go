@@ -34,7 +34,8 @@ func newRun(logs *logFlags) *cobra.Command {
 		Long: `run surrounds a pod with simulated extensions and with MCP clients that call the extensions' tools, injects the faults named,
 and compares what the pod shows with a ledger of its own. It prints one line for each promise: held, or how it was broken.
 
-With --spawn it starts two pods of its own, with small limits: one for extensions and callers, one with a simulated agent. With
+With --spawn it starts pods of its own, with small limits: t for extensions and callers, a with a simulated agent, and d, whose disk
+and clock are attacked, as far as the faults need them. With
 --target it attacks a pod that runs, with [mcp] and either agent.driver = "none", so that callers get the sessions' tokens, or the demo
 agent, which is prompted to make the calls, one at a time in a session.
 Faults have default rates; NAME:RATE sets another, a chance from 0 to 1 at each opportunity, and NAME*FACTOR multiplies it.
