@@ -41,6 +41,8 @@ agent, which is prompted to make the calls, one at a time in a session.
 Faults have default rates; NAME:RATE sets another, a chance from 0 to 1 at each opportunity, and NAME*FACTOR multiplies it.
 "all*0.1" is a tenth of all: the rates are those of one extension or call, so many extensions want smaller ones.
 
+The faults, with the chance of each:
+` + chaos.Faults() + `
 Exit status: 0 the run was made, 1 it could not be made, or with --assert a promise was broken, 2 wrong usage.`,
 		Example: "  acpod-chaos run --spawn --extensions 100 --sessions 100 --duration 20s --seed 1 --faults all --rate 100 --assert --report report.json\n" +
 			"  acpod-chaos run --target ws://127.0.0.1:8080/acp --debug http://127.0.0.1:8849 --faults drop,abort:0.2 --duration 1m",
