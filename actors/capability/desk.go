@@ -70,6 +70,8 @@ func (d *desk) Receive(c *kernel.Ctx, m kernel.Msg) error {
 		d.forgotten(c, m)
 	case checked:
 		d.checked(c, m)
+	case turnedAway:
+		d.turnedAway(c, m)
 	case kernel.Cancelled:
 		d.left(c, m.Question)
 	case CancelRequest:

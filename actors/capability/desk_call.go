@@ -14,6 +14,7 @@ const (
 	waiting  phase = iota // for servers that are connecting
 	parked                // for a moment, whether the caller of the same call has just gone
 	checking              // its arguments, and its key in the ledger
+	refusing              // unless its key was started before
 	ready                 // checked and about to be sent
 	running               // sent, its answer is open
 )
@@ -61,8 +62,10 @@ func (d *desk) open() []*call {
 	return list
 }
 
-// begin takes a new request: it joins an orphan, gets its kept result, or
-// becomes a call.
+// begin takes a new request: it joins an orphan, gets its kept result, is told
+// of the first call of its key, or becomes a call. Whoever repeats a call under
+// its key asks what became of it, so the key comes before everything that speaks
+// of this request alone: no room for it, no server for it.
 func (d *desk) begin(c *kernel.Ctx, r Request) {
 	q := c.Question()
 	if q == nil {
@@ -80,13 +83,15 @@ func (d *desk) begin(c *kernel.Ctx, r Request) {
 		r.Bytes.Release()
 		return
 	}
-	if len(d.calls) >= d.limits.Calls {
-		d.enter(k, a)
-		c.Refuse("calls")
-		d.fail(c, k, &kernel.Overloaded{Scope: "calls", Limit: int64(d.limits.Calls), Used: int64(len(d.calls) - 1), Size: 1, RetryAfter: time.Second})
+	d.enter(k, a)
+	if b, ok := d.names.find(r.Name); ok && d.repeated(c, k, b) {
 		return
 	}
-	d.enter(k, a)
+	if len(d.calls) > d.limits.Calls {
+		c.Refuse("calls")
+		d.turnAway(c, k, overloaded(&kernel.Overloaded{Scope: "calls", Limit: int64(d.limits.Calls), Used: int64(len(d.calls) - 1), Size: 1, RetryAfter: time.Second}))
+		return
+	}
 	if d.twin(k) != nil {
 		k.phase = parked
 		k.timer = c.After(parkTime, parkOver{k.id})
@@ -113,7 +118,7 @@ func (d *desk) resolve(c *kernel.Ctx, k *call, waited bool) {
 	r := d.view.Resolve(k.request.Name, k.waited)
 	switch {
 	case r.Refusal != nil:
-		d.refuse(c, k, r.Refusal)
+		d.turnAway(c, k, r.Refusal)
 	case r.Wait:
 		if k.timer == nil {
 			k.timer = c.After(SettleTimeout, waitOver{k.id})

@@ -30,8 +30,13 @@ func (d *desk) check(c *kernel.Ctx, k *call) {
 	schemas, tool, args, ledger, account := d.cfg.Schemas, k.cap.Tool, k.args, d.cfg.Ledger, c.Account()
 	out := checked{call: k.id, key: k.key, record: d.record(k)}
 	c.Go("arguments", func(ctx context.Context) kernel.Msg {
-		if out.unchecked, out.err = schemas.Check(ctx, account, tool.InputSchema, args); out.err == nil && out.key != nil {
+		out.unchecked, out.err = schemas.Check(ctx, account, tool.InputSchema, args)
+		switch {
+		case out.key == nil:
+		case out.err == nil:
 			out.seen, out.down = ledger.Start(ctx, out.record)
+		default:
+			out.seen = ledger.Seen(ctx, out.record)
 		}
 		return out
 	})
@@ -61,6 +66,14 @@ func (d *desk) checked(c *kernel.Ctx, m checked) {
 	}
 	var bad *ArgumentError
 	switch {
+	case m.seen != nil && m.seen.ArgsSHA != k.sha:
+		d.refuse(c, k, otherArguments())
+		return
+	case m.seen != nil:
+		d.keys.lost(k.key)
+		k.key = nil
+		d.refuse(c, k, endNotSeen())
+		return
 	case errors.As(m.err, &bad):
 		d.refuse(c, k, &Refusal{Code: BadArguments, Text: bad.Text})
 		return
@@ -70,14 +83,6 @@ func (d *desk) checked(c *kernel.Ctx, m checked) {
 	case m.down != nil:
 		c.Log().Warn("an idempotency key could not be recorded; the call was refused", "error", m.down)
 		d.refuse(c, k, &Refusal{Code: TooMuch, Text: "the pod could not record the idempotency key; repeat the call later"})
-		return
-	case m.seen != nil && m.seen.ArgsSHA != k.sha:
-		d.refuse(c, k, otherArguments())
-		return
-	case m.seen != nil:
-		d.keys.lost(k.key)
-		k.key = nil
-		d.refuse(c, k, &Refusal{Code: OutcomeUnknown, Text: "a call with this idempotency key was started before and its end was not seen; look at what it did and use another key to repeat it"})
 		return
 	}
 	r := d.view.Resolve(k.request.Name, true)

@@ -42,24 +42,35 @@ type keyBook struct {
 
 func newKeyBook(l DeskLimits) keyBook { return keyBook{limits: l, entries: map[keyID]*keyEntry{}} }
 
-// claimKey looks a call's key up. It reports true when the call needs no further
-// check: it joined the open call of the key, got its result, or was refused.
+// claimKey makes a call the one of its key. It reports true when the call needs
+// no further check: the key has another, or there is no room to remember it.
 func (d *desk) claimKey(c *kernel.Ctx, k *call) (settled bool) {
-	id := keyID{k.cap.Server, k.cap.Tool.Name, k.request.Key}
-	e := d.keys.entries[id]
+	b := binding{k.cap.Server, k.cap.Tool.Name}
+	if d.repeated(c, k, b) {
+		return true
+	}
+	if !d.bill.pay(c.Account(), d.bill.names, len(d.declared), min(len(d.keys.order)+1, d.limits.Keys)) {
+		c.Refuse("keys")
+		a := c.Account()
+		d.turnAway(c, k, overloaded(&kernel.Overloaded{Scope: a.Scope(), Limit: a.Limit(), Used: a.Used(), Size: keyBytes}))
+		return true
+	}
+	if k.key = d.keys.add(keyID{b.server, b.tool, k.request.Key}, k); k.key == nil {
+		c.Refuse("keys")
+		d.turnAway(c, k, overloaded(&kernel.Overloaded{Scope: "keys", Limit: int64(d.limits.Keys), Used: int64(len(d.keys.order)), Size: 1}))
+		return true
+	}
+	return false
+}
+
+// repeated settles a call whose key this desk knows, whether or not its server
+// is there now: it joins the open call of the key, gets its result, or is told
+// how it ended. It reports false for a call without a key, and for a key that
+// the desk does not know; the ledger may.
+func (d *desk) repeated(c *kernel.Ctx, k *call, b binding) bool {
+	e := d.keys.entries[keyID{b.server, b.tool, k.request.Key}]
 	switch {
 	case e == nil:
-		if !d.bill.pay(c.Account(), d.bill.names, len(d.declared), min(len(d.keys.order)+1, d.limits.Keys)) {
-			c.Refuse("keys")
-			a := c.Account()
-			d.fail(c, k, &kernel.Overloaded{Scope: a.Scope(), Limit: a.Limit(), Used: a.Used(), Size: keyBytes})
-			return true
-		}
-		if k.key = d.keys.add(id, k); k.key == nil {
-			c.Refuse("keys")
-			d.fail(c, k, &kernel.Overloaded{Scope: "keys", Limit: int64(d.limits.Keys), Used: int64(len(d.keys.order)), Size: 1})
-			return true
-		}
 		return false
 	case e.sha != k.sha:
 		d.refuse(c, k, otherArguments())
@@ -115,7 +126,7 @@ func (b *keyBook) remove(e *keyEntry) {
 // lost notes that a key was started by an earlier life whose end was not seen.
 func (b *keyBook) lost(e *keyEntry) {
 	e.call = nil
-	e.refusal = &Refusal{Code: OutcomeUnknown, Text: "a call with this idempotency key was started before and its end was not seen; look at what it did and use another key to repeat it"}
+	e.refusal = endNotSeen()
 }
 
 // endKey notes that a call ended without a result. One that was sent and may have

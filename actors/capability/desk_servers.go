@@ -103,7 +103,7 @@ func (s *served) keep(l *List) {
 // publish computes the view anew and lets go on whoever waited for it. It gives
 // names to what is offered now and has none.
 func (d *desk) publish(c *kernel.Ctx) {
-	v := &View{grants: d.cfg.Grants, pageBytes: d.limits.ResultBytes, declared: maps.Clone(d.declared), servers: make(map[string]server, len(d.servers))}
+	v := &View{grants: d.cfg.Grants, pageBytes: d.limits.ResultBytes, starts: starts{d.cfg.Ledger, d.cfg.Owner}, declared: maps.Clone(d.declared), servers: make(map[string]server, len(d.servers))}
 	var offered []binding
 	for name, s := range d.servers {
 		out := server{provider: s.provider, source: s.choose(), attached: slices.Clone(s.sources), failed: s.failed}

@@ -42,7 +42,10 @@ func Execute(ctx context.Context, who Caller, r Request) (*Delivery, error) {
 	p, err := who.Desk.Current().Ask(r)
 	r.Arguments, r.Bytes, r.Progress = nil, nil, nil // the desk has them now
 	if err != nil {
-		refusal := notAsked(r.Name, err)
+		refusal := who.view().startedBefore(ctx, r)
+		if refusal == nil {
+			refusal = notAsked(r.Name, err)
+		}
 		recordUnheard(who, r, refusal)
 		return nil, refusal
 	}
@@ -67,7 +70,8 @@ func Execute(ctx context.Context, who Caller, r Request) (*Delivery, error) {
 	return nil, &Refusal{Code: OutcomeUnknown, Text: "the pod lost track of the call; look at what it did before you repeat it"}
 }
 
-// notAsked is the refusal of a call that its desk did not take.
+// notAsked is the refusal of a call that its desk did not take, and whose key,
+// if it has one, was never started.
 func notAsked(name string, err error) *Refusal {
 	var full *kernel.Overloaded
 	if errors.As(err, &full) {

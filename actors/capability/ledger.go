@@ -22,6 +22,8 @@ type Ledger interface {
 	// Start remembers the start before it returns. seen is the earlier record of the
 	// same session, server, tool and key, if there is one: nothing changes then.
 	Start(ctx context.Context, r KeyRecord) (seen *KeyRecord, err error)
+	// Seen is the record that Start would give, nil when there is none. Nothing changes.
+	Seen(ctx context.Context, r KeyRecord) *KeyRecord
 	// Forget takes a start back whose call was never sent.
 	Forget(ctx context.Context, r KeyRecord) error
 }
@@ -58,6 +60,15 @@ func (l *memoryLedger) Start(_ context.Context, r KeyRecord) (*KeyRecord, error)
 	l.known[r.slot()] = r
 	l.order = append(l.order, r.slot())
 	return nil, nil
+}
+
+func (l *memoryLedger) Seen(_ context.Context, r KeyRecord) *KeyRecord {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if seen, ok := l.known[r.slot()]; ok {
+		return &seen
+	}
+	return nil
 }
 
 func (l *memoryLedger) Forget(_ context.Context, r KeyRecord) error {

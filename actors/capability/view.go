@@ -17,6 +17,7 @@ type View struct {
 	names    names
 	// pageBytes bounds the text of one page of a search.
 	pageBytes int64
+	starts    starts
 }
 
 // server is one declared name and who serves it.

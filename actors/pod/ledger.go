@@ -172,22 +172,38 @@ func (l *fileLedger) Start(_ context.Context, r capability.KeyRecord) (*capabili
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := l.now()
-	for _, at := range []capability.KeyRecord{slot, tagged(slot)} {
-		e, known := l.known[at]
-		if known && now.Sub(e.at) <= l.retention {
-			seen := slot
-			seen.ArgsSHA = e.args
-			return &seen, nil
-		}
-		if known {
-			l.drop(at)
-		}
+	if seen := l.find(slot, now); seen != nil {
+		return seen, nil
 	}
 	if err := l.append(slot, ledgerEntry{now, r.ArgsSHA}, false); err != nil {
 		return nil, fmt.Errorf("the record of idempotency keys cannot be written: %w; make room in %s", err, filepath.Dir(l.path))
 	}
 	l.remember(slot, ledgerEntry{now, r.ArgsSHA})
 	return nil, nil
+}
+
+// Seen implements capability.Ledger.
+func (l *fileLedger) Seen(_ context.Context, r capability.KeyRecord) *capability.KeyRecord {
+	r.ArgsSHA = [32]byte{}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.find(r, l.now())
+}
+
+// find is the record of a slot, nil when there is none within the retention. Called with the lock.
+func (l *fileLedger) find(slot capability.KeyRecord, now time.Time) *capability.KeyRecord {
+	for _, at := range []capability.KeyRecord{slot, tagged(slot)} {
+		e, known := l.known[at]
+		if known && now.Sub(e.at) <= l.retention {
+			seen := slot
+			seen.ArgsSHA = e.args
+			return &seen
+		}
+		if known {
+			l.drop(at)
+		}
+	}
+	return nil
 }
 
 // Forget implements capability.Ledger.

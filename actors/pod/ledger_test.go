@@ -128,6 +128,9 @@ func TestAKeyBelongsToASessionAndNotToItsTag(t *testing.T) {
 		}
 		for i, session := range []string{"12b9377c" + strings.Repeat("a", 56), "12b9377c" + strings.Repeat("b", 56), "ffff" + strings.Repeat("a", 60)} {
 			r := capability.KeyRecord{Session: session, Server: "s", Tool: "t", Key: "new", ArgsSHA: [32]byte{byte(i)}}
+			if seen := l.Seen(t.Context(), r); (seen != nil) != (life == 1) || seen != nil && *seen != r {
+				t.Errorf("life %d, session %.10s, looked at: %v", life, session, seen)
+			}
 			if seen, err := l.Start(t.Context(), r); err != nil || (seen != nil) != (life == 1) || seen != nil && *seen != r {
 				t.Errorf("life %d, session %.10s: %v, %v", life, session, seen, err)
 			}

@@ -18,5 +18,8 @@ func (n noLedger) Start(context.Context, capability.KeyRecord) (*capability.KeyR
 	return nil, n.why
 }
 
+// Seen implements capability.Ledger.
+func (noLedger) Seen(context.Context, capability.KeyRecord) *capability.KeyRecord { return nil }
+
 // Forget implements capability.Ledger.
 func (noLedger) Forget(context.Context, capability.KeyRecord) error { return nil }

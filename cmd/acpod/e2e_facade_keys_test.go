@@ -97,6 +97,18 @@ func TestAKeyWhoseEndWasNotSeenIsOutcomeUnknown(t *testing.T) {
 
 	e = dial(t, p)
 	e.hello(meta)
+	e.resume(session) // its next life knows the name of no tool
+	bare := e.facadeOf("acpod.dev/facade")
+	for key, want := range map[string]string{"k": "outcome_unknown", "never used": "unknown"} {
+		if result := bare.tool("execute_capability", keyed(key, `{"n":1}`)); result.refusal() != want {
+			t.Errorf("without the server, the key %q: %s", key, result.raw)
+		}
+	}
+	e.hangUp()
+	p.await("the suspension", func() bool { return p.tree().Pod.Sessions == 0 })
+
+	e = dial(t, p)
+	e.hello(meta)
 	server = newServer("katashiro", genA, "katashiro.click")
 	e.resume(session, server)
 	e.ready(session, "katashiro")
@@ -111,6 +123,44 @@ func TestAKeyWhoseEndWasNotSeenIsOutcomeUnknown(t *testing.T) {
 	}
 	if result := again.tool("execute_capability", keyed("other", `{"n":1}`)); result.text() != `katashiro.click {"n":1}` {
 		t.Errorf("another key: %s", result.raw)
+	}
+}
+
+// A repeat asks what became of its first call, so it is told that also when its server has gone meanwhile; only a key that was never
+// used is told that the server is not there.
+func TestARepeatIsToldOfItsFirstCallWhenTheServerHasGone(t *testing.T) {
+	t.Parallel()
+	p := startPod(t, noAgent)
+	e := dial(t, p)
+	server := newServer("katashiro", genA, "katashiro.click")
+	agent := e.facadeOf(e.open(server))
+	if result := agent.tool("execute_capability", keyed("answered", `{"n":1}`)); result.text() != `katashiro.click {"n":1}` {
+		t.Fatalf("%s", result.raw)
+	}
+	server.snapshot(func() { server.run = heldCall })
+	given := agent.start(e, server, "1", keyed("given up", `{"n":1}`))
+	given.hangUp()
+	given.wait()
+	e.hangUp()
+	p.await("the end of the call", func() bool { return p.tree().Pod.CallsInFlight == 0 })
+	for _, row := range []struct{ key, arguments, text, refusal string }{
+		{"answered", `{"n":1}`, `katashiro.click {"n":1}`, ""},
+		{"given up", `{"n":1}`, "", "outcome_unknown"},
+		{"answered", `{"n":2}`, "", "bad_arguments"},
+		{"given up", `{"n":2}`, "", "bad_arguments"},
+		{"never used", `{"n":1}`, "", "detached"},
+	} {
+		if result := agent.tool("execute_capability", keyed(row.key, row.arguments)); result.refusal() != row.refusal || row.text != "" && result.text() != row.text {
+			t.Errorf("the key %q with %s: %s", row.key, row.arguments, result.raw)
+		}
+	}
+	f := dial(t, p) // of the keys of one session, another learns nothing
+	theirs := f.facadeOf(f.open(newServer("katashiro", genA)))
+	if result := theirs.tool("execute_capability", keyed("answered", `{"n":1}`)); result.refusal() != "unknown" {
+		t.Errorf("another session: %s", result.raw)
+	}
+	if n := server.callCount(); n != 2 {
+		t.Errorf("%d calls reached the client", n)
 	}
 }
 

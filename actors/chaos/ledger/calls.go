@@ -153,8 +153,8 @@ func (l *Calls) End(number int, a Answer) {
 	e.story = append(e.story, string(a.End))
 	if !a.Again {
 		e.unsent = unsent[a.Refusal] || unsentUnlessReadOnly[a.Refusal] && !e.readOnly
-	} else {
-		e.unsent = a.Refusal == "timeout" || a.Refusal == "cancelled" // the others are said of the repeat, before its key is looked at
+	} else { // the key comes first; `unknown` is left, which a caller is told whose token is dead by now
+		e.unsent = a.Refusal == "timeout" || a.Refusal == "cancelled" || unsentUnlessReadOnly[a.Refusal] && !e.readOnly
 	}
 	if e.unsent {
 		e.refusal = a.Refusal

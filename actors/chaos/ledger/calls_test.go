@@ -129,6 +129,17 @@ func TestAHistoryThatBreaksAPromiseNamesIt(t *testing.T) {
 			l.End(1, Answer{End: Aborted})
 			l.End(1, Answer{End: "cancelled", Refusal: "cancelled", Again: true})
 		}, invariant.OutcomeTrue},
+		{"a repeat of an executed call is told that the server is not there", func(l *Calls) {
+			l.Begin(call)
+			l.Execute(1, 7, arguments)
+			l.End(1, Answer{End: Aborted})
+			l.End(1, Answer{End: "detached", Refusal: "detached", Again: true})
+		}, invariant.OutcomeTrue},
+		{"a repeat of a call that was never executed is told that the server is not there", func(l *Calls) {
+			l.Begin(call)
+			l.End(1, Answer{End: Aborted})
+			l.End(1, Answer{End: "detached", Refusal: "detached", Again: true})
+		}, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			book := invariant.NewBook(nil)
