@@ -104,7 +104,6 @@ func (p plan) body() []byte {
 
 // make sends the call and reads its answer.
 func (c *Callers) make(p plan) ledger.Answer {
-	begun := time.Now()
 	ctx, cancel := context.WithTimeout(context.Background(), c.o.Bound)
 	defer cancel()
 	aborted := false
@@ -121,7 +120,8 @@ func (c *Callers) make(p plan) ledger.Answer {
 	}
 	body := p.body()
 	c.bytes.Add(int64(len(body)))
-	response, err := c.post(ctx, p.target, body, p)
+	var sent sending
+	response, err := c.post(sent.trace(ctx), p.target, body, p)
 	if err == nil {
 		defer response.Body.Close()
 		var text []byte
@@ -137,7 +137,7 @@ func (c *Callers) make(p plan) ledger.Answer {
 	case ctx.Err() != nil:
 		return ledger.Answer{End: ledger.Unanswered, Note: fmt.Sprintf("%s in %s, and no answer", p.tool.Name, c.o.Bound)}
 	}
-	return ledger.Answer{End: ledger.Lost, Note: err.Error(), Waited: time.Since(begun) > c.o.Deadline}
+	return ledger.Answer{End: ledger.Lost, Note: err.Error(), Late: sent.late(c.o.Deadline)}
 }
 
 func (c *Callers) post(ctx context.Context, t Target, body []byte, p plan) (*http.Response, error) {

@@ -36,8 +36,9 @@ type Options struct {
 	Pick func(intN func(n int) int) (Target, bool)
 	// Bound is how long an answer may take at most; then the pod owes it.
 	Bound time.Duration
-	// Deadline is the shortest that the pod has for the parts of an HTTP exchange, less what clocks differ by: where the machine stands
-	// still for that long, a request that was sent in time is closed unanswered, and its end is its answer.
+	// Deadline is how long the pod waits for a request from the moment of its connection on, less what clocks differ by: where the machine
+	// stands still for that long before the request is written, its connection is closed, and that is the answer. However long a call
+	// lasts that was written in time, its connection stays.
 	Deadline time.Duration
 	// Request and Result are the pod's bounds in bytes.
 	Request, Result int
@@ -67,7 +68,7 @@ type Callers struct {
 func New(o Options) *Callers {
 	dialer := &net.Dialer{Timeout: 30 * time.Second}
 	c := &Callers{o: o, client: &http.Client{Transport: &http.Transport{
-		DialContext: dialer.DialContext, MaxIdleConnsPerHost: 256, MaxIdleConns: 256, IdleConnTimeout: 30 * time.Second,
+		DialContext: dial(dialer), MaxIdleConnsPerHost: 256, MaxIdleConns: 256, IdleConnTimeout: 30 * time.Second,
 	}}}
 	c.next.Store(int64(o.First))
 	return c

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
 	"strings"
 	"sync"
 	"testing"
@@ -174,5 +175,51 @@ func TestATokenThatShouldBeDeadAndIsNotIsNamed(t *testing.T) {
 		if why := c.Revoked(t.Context(), target.URL, "dead"); (why != "") != bad {
 			t.Errorf("a call with a dead token was refused as %s: %q", word, why)
 		}
+	}
+}
+
+func TestAConnectionMayEndForARequestThatIsNotThereAndForNoOther(t *testing.T) {
+	second := time.Second
+	for _, test := range []struct {
+		name    string
+		reused  bool
+		dialled time.Duration // before the request got the connection
+		write   error
+		unsaid  bool // nothing is known of the writing
+		within  time.Duration
+		late    bool
+	}{
+		{"written at once", false, 0, nil, false, second * 8, false},
+		{"written at once, on a connection that served others long", true, time.Hour, nil, false, second * 8, false},
+		{"the connection had waited too long for its first request", false, 10 * second, nil, false, second * 8, true},
+		{"written too slowly", true, 0, nil, false, 0, true},
+		{"half of it was written", false, 0, io.ErrShortWrite, false, second * 8, true},
+		{"nothing was written", false, 0, nil, true, second * 8, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var s sending
+			trace := httptrace.ContextClientTrace(s.trace(t.Context()))
+			trace.GotConn(httptrace.GotConnInfo{Conn: &born{at: time.Now().Add(-test.dialled)}, Reused: test.reused})
+			if !test.unsaid {
+				trace.WroteRequest(httptrace.WroteRequestInfo{Err: test.write})
+			}
+			if late := s.late(test.within); late != test.late {
+				t.Errorf("late is %v", late)
+			}
+		})
+	}
+}
+
+func TestACallThatLastsIsNotCutBecauseItLasts(t *testing.T) {
+	const deadline = 3 * time.Second // to write a small request on any machine
+	c, f, book := callers(t, "none", func(http.ResponseWriter, string, ledger.Signature) {
+		<-time.After(deadline + 100*time.Millisecond)
+		panic(http.ErrAbortHandler)
+	})
+	c.o.Deadline = deadline
+	c.call(1, time.Now())
+	f.calls.Close()
+	if broken := book.Broken(); len(broken) != 1 || broken[0] != invariant.AnsweredOnce {
+		t.Errorf("it ended as %v and broke %v", c.o.Tally.Ends(), broken)
 	}
 }

@@ -51,7 +51,7 @@ type Answer struct {
 	Signed  *Signature // of a result or tool error
 	Note    string     // of what is odd about it, for the report
 	Again   bool       // the answer to a repeat under the call's idempotency key
-	Waited  bool       // of a Lost one: so long that a deadline of HTTP may have closed it, which is an answer too
+	Late    bool       // of a Lost one: its request was not written whole in the time that the pod gives it, and its end is its answer
 }
 
 // unsent are refusals of calls that never reached an extension, whatever the tool is.
@@ -165,7 +165,7 @@ func (l *Calls) End(number int, a Answer) {
 	switch {
 	case again && !a.Again:
 		l.book.Break(invariant.AnsweredOnce, words, "call %d was answered twice, now with %s", number, a.End)
-	case a.End == Lost && !a.Waited:
+	case a.End == Lost && !a.Late:
 		l.book.Break(invariant.AnsweredOnce, words, "call %d got no answer: its connection ended: %s", number, a.Note)
 	case a.End == Unanswered:
 		l.book.Break(invariant.AnsweredOnce, words, "call %d got no answer: %s", number, a.Note)

@@ -56,9 +56,9 @@ func TestAHistoryThatBreaksAPromiseNamesIt(t *testing.T) {
 			l.Begin(call)
 			l.End(1, Answer{End: Lost})
 		}, invariant.AnsweredOnce},
-		{"a connection ends after so long that a deadline may have closed it", func(l *Calls) {
+		{"a connection ends before the request was written whole", func(l *Calls) {
 			l.Begin(call)
-			l.End(1, Answer{End: Lost, Waited: true})
+			l.End(1, Answer{End: Lost, Late: true})
 		}, ""},
 		{"the answer takes longer than the pod may", func(l *Calls) {
 			l.Begin(call)
