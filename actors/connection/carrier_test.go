@@ -254,7 +254,12 @@ func TestInboundNotificationsReachTheirTunnelOnly(t *testing.T) {
 	send(`"connectionId":7`)
 	c.send(`{"jsonrpc":"2.0","id":9,"method":"mcp/message","params":{"connectionId":"c1","method":"sampling/createMessage"}}`)
 	c.refusedWith(9.0, -32601)
-	s.client.Unbind("c1")
+	if s.client.Unbind("c1", other.ref) {
+		t.Error("what another actor has bound was unbound")
+	}
+	if !s.client.Unbind("c1", s.ref) || !s.client.Unbind("never", s.ref) {
+		t.Error("an own id, and one of nobody, are free afterwards")
+	}
 	send(`"connectionId":"c1"`)
 	c.ping()
 	must(t, s.client.Bind("c1", other.ref))

@@ -399,7 +399,7 @@ func (cl *client) Bind(id string, to kernel.Ref) error {
 }
 
 // Unbind implements tunnel.Carrier.
-func (cl *client) Unbind(id string) { cl.book.unbind(id) }
+func (cl *client) Unbind(id string, to kernel.Ref) bool { return cl.book.unbind(id, to) }
 
 // Granted implements session.Client.
 func (cl *client) Granted(id string, to kernel.Ref) {

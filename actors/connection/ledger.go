@@ -237,10 +237,15 @@ func (l *ledger) bind(id string, to kernel.Ref) error {
 	return nil
 }
 
-func (l *ledger) unbind(id string) {
+// unbind reports false when the id is another's.
+func (l *ledger) unbind(id string, to kernel.Ref) (free bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if other, bound := l.bound[id]; bound && other != to {
+		return false
+	}
 	delete(l.bound, id)
+	return true
 }
 
 // target finds who gets a notification: by connection id, or by the inner request id of generation C while that is open.

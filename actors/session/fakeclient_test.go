@@ -122,8 +122,8 @@ func (c *client) Disconnect(_ context.Context, f tunnel.Farewell) error {
 	return nil
 }
 
-func (c *client) Bind(string, kernel.Ref) error { return nil }
-func (c *client) Unbind(string)                 {}
+func (c *client) Bind(string, kernel.Ref) error  { return nil }
+func (c *client) Unbind(string, kernel.Ref) bool { return true }
 
 // receive is the connection's actor.
 func (c *client) receive(ctx *kernel.Ctx, m kernel.Msg) (bool, error) {

@@ -31,7 +31,7 @@ func TestAnAbandonedTunnelLeavesNothingBehindWhenItsLastTurnHasEnded(t *testing.
 		"while it binds a connection that is another's": {declared: declaredA, at: "bind", play: func(l *lab) {
 			l.taken = "conn-1"
 			l.answer(l.request("mcp/connect", ""), connected)
-		}, closed: Connections{Opened: 1, Disconnected: 1}},
+		}, closed: Connections{Opened: 1, Taken: 1}},
 		"between two pages of its list": {declared: declaredA, at: `"cursor":"two"`, play: func(l *lab) {
 			l.answer(l.request("mcp/connect", ""), connected)
 			l.answer(l.request("mcp/message", ""), initialized)

@@ -35,8 +35,10 @@ type Carrier interface {
 	// as [Inbound], on its data lane. An error when the id is empty, longer than
 	// [MaxConnectionID] bytes ([ErrBadID]) or bound on this socket already ([ErrInUse]).
 	Bind(connectionID string, to kernel.Ref) error
-	// Unbind ends what Bind began. An id that is not bound is ignored.
-	Unbind(connectionID string)
+	// Unbind ends what Bind began for that actor; an id that is not bound is ignored. It
+	// reports whether the id is nobody's now: if not, it names the connection of another
+	// actor, which must not be closed for this one.
+	Unbind(connectionID string, to kernel.Ref) (free bool)
 	// Gone is closed when nothing can be sent any more.
 	Gone() <-chan struct{}
 }

@@ -99,10 +99,14 @@ func (s *socket) Bind(id string, to kernel.Ref) error {
 	return nil
 }
 
-func (s *socket) Unbind(id string) {
+func (s *socket) Unbind(id string, to kernel.Ref) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if other, ok := s.bound[id]; id == s.taken || ok && other != to {
+		return false
+	}
 	delete(s.bound, id)
+	return true
 }
 
 func (s *socket) Gone() <-chan struct{} {

@@ -64,7 +64,7 @@ func (a *actor) connect(c *kernel.Ctx) error {
 // release closes what the opening opened, once, when the generation ends, on a
 // goroutine of the kernel. A socket that is gone owes nothing.
 func (t *Tunnel) release(c *kernel.Ctx, o *opening) func(context.Context, error) {
-	log, carrier, limit := c.Log(), t.params.Carrier, t.limits.Disconnect
+	self, log, carrier, limit := c.Self(), c.Log(), t.params.Carrier, t.limits.Disconnect
 	return func(ctx context.Context, _ error) {
 		f, open := o.close()
 		if f == nil {
@@ -73,7 +73,10 @@ func (t *Tunnel) release(c *kernel.Ctx, o *opening) func(context.Context, error)
 			}
 			return
 		}
-		carrier.Unbind(f.ConnectionID)
+		if f.ConnectionID != "" && !carrier.Unbind(f.ConnectionID, self) {
+			o.stats.unbound(ErrInUse) // it ended between the answer and Bind, and the answer named another's connection
+			return
+		}
 		select {
 		case <-carrier.Gone():
 			o.stats.closed(ErrGone)
@@ -117,7 +120,7 @@ func (a *actor) connected(c *kernel.Ctx, m *kernel.Answer, err error) error {
 		return a.fail(c, "mcp/connect: "+shown(err))
 	}
 	if !a.owed.Owed() { // this generation was abandoned: its release has closed the connection, and nobody would unbind it
-		a.t.params.Carrier.Unbind(id)
+		a.t.params.Carrier.Unbind(id, c.Self())
 		return kernel.ErrDone
 	}
 	a.target = id
