@@ -79,9 +79,9 @@ func (a *actor) Receive(_ *kernel.Ctx, m kernel.Msg) error {
 
 // listen serves the socket until ctx ends, and then until what is open has been answered. It leaves the socket open.
 func (f *front) listen(ctx context.Context, socket *door.Socket, connections int) error {
-	// The door's own limit is only for those who come faster than others can be closed for them.
-	view := socket.View(connections+MostNewcomers, func(net.Addr) { f.count("connections") })
-	f.visits = newVisits(connections, f.count)
+	// Who holds connections without a use for them, or sends a head that never ends, keeps nobody out.
+	view := socket.View(connections, func(net.Addr) { f.count("connections") })
+	view.Displaces(func(net.Addr) { f.count("idle_connection") }).ByAge()
 	srv := &http.Server{
 		Handler:           f,
 		ReadHeaderTimeout: min(headerTimeout, f.cfg.ReadTimeout),
@@ -91,7 +91,6 @@ func (f *front) listen(ctx context.Context, socket *door.Socket, connections int
 		MaxHeaderBytes: headerBytes,
 		ErrorLog:       slog.NewLogLogger(f.log.Handler(), slog.LevelDebug),
 		BaseContext:    func(net.Listener) context.Context { return ctx },
-		ConnState:      f.visits.changed,
 
 		MaxHeaderValueCount: headerLines,
 	}

@@ -24,7 +24,6 @@ type front struct {
 	view       *atomic.Pointer[capability.View]
 	negotiator *negotiator
 	log        *slog.Logger
-	visits     *visits
 	// stopping is closed when the generation stops: open requests are answered then.
 	stopping <-chan struct{}
 	// open is held for reading by each request, and taken for good once the generation has stopped.

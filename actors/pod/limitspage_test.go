@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/acpod/acpod/actors/capability"
-	"github.com/acpod/acpod/actors/facade"
 	"github.com/acpod/acpod/actors/pod/config"
 	"github.com/acpod/acpod/actors/session"
 	"github.com/acpod/acpod/actors/session/agent"
@@ -142,7 +141,7 @@ func TestThePageOfLimitsHasTheConstantsOfTheCode(t *testing.T) {
 	said("agents", mib(agent.Footprint))
 	said("`servers_per_session`", kib(tunnel.Footprint))
 	said("connections", kib(httpConnectionBytes))
-	said("facade", kib(httpConnectionBytes), strconv.Itoa(facade.MostNewcomers), "4096")
+	said("facade", kib(httpConnectionBytes), "4096")
 	said("idempotency keys: in a session; in the pod's file", "16,384", mib(ledgerBytes))
 	said("idempotency keys", kib(ledgerKeyBytes), "16,384")
 	said("compiled schemas", mib(capability.SchemasBytes))
@@ -152,7 +151,7 @@ func TestThePageOfLimitsHasTheConstantsOfTheCode(t *testing.T) {
 	said("flight recording", strconv.Itoa(inspect.FlightWindows), mib(inspect.FlightGenerations))
 	said("runtime", mib(runtimeBytes))
 	said("pairs of kind and scope that are counted apart", strconv.Itoa(kernel.MaxRefusals))
-	said("HTTP connections", strconv.Itoa(facadeConnections(config.Default().Limits)), strconv.Itoa(facade.MostNewcomers))
+	said("HTTP connections", strconv.Itoa(facadeConnections(config.Default().Limits)))
 	if ledgerKeys != 16_384 {
 		t.Errorf("the code remembers %d keys", ledgerKeys)
 	}

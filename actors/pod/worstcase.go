@@ -6,7 +6,6 @@ import (
 	"runtime"
 
 	"github.com/acpod/acpod/actors/capability"
-	"github.com/acpod/acpod/actors/facade"
 	"github.com/acpod/acpod/actors/pod/config"
 	"github.com/acpod/acpod/actors/session"
 	"github.com/acpod/acpod/actors/session/agent"
@@ -93,7 +92,7 @@ func worstCase(c *config.Config, m machine) promise {
 		add("agents", "(agent.max_sessions + 1) × 1 MiB", int64(c.Agent.MaxSessions)+1, agent.Footprint)
 	}
 	if c.MCP != nil {
-		add("facade", "(64 + 4 × limits.sessions, at most 4096, and 128) × 56 KiB", int64(facadeConnections(l)+facade.MostNewcomers), httpConnectionBytes)
+		add("facade", "(64 + 4 × limits.sessions, at most 4096) × 56 KiB", int64(facadeConnections(l)), httpConnectionBytes)
 		add("idempotency keys", "16,384 × 2 KiB", ledgerKeys, ledgerKeyBytes)
 		add("compiled schemas", "5/4 of 16 MiB", capability.SchemasBytes/accountDenominator, accountNumerator)
 		add("schemas being compiled", "2 × 40 MiB", capability.Compiles, capability.CompileBytes)

@@ -12,12 +12,25 @@ import (
 // and those between two requests. When there is no room for a newcomer, one of them makes it: a connection costs its peer
 // nothing to hold, so a limit that turned the newcomer away would be a way to keep everybody else out.
 //
+// Who goes first is the view's choice. A page's listener lets go of those that never asked for anything first, as a browser's
+// sockets come and go and one that has spoken is worth more. Where each connection brings calls that nobody may repeat blindly, a
+// newcomer whose first request is on its way must not be the first to go: there it is by age alone ([View.ByAge]).
+//
 // The http.Server that serves the view tells what becomes of a connection, the goroutine that accepts asks who has to go;
 // the lock is held for the few steps of a list.
 type quiet struct {
 	mu     sync.Mutex
-	silent list.List // of *counted: no request so far, the longest waiting first
+	silent list.List // of *counted: no request so far, the longest waiting first; unused by age
 	idle   list.List // of *counted: between two requests, the longest waiting first
+	byAge  bool
+}
+
+// newcomers are where a connection stands until its first request.
+func (q *quiet) newcomers() *list.List {
+	if q.byAge {
+		return &q.idle
+	}
+	return &q.silent
 }
 
 func (q *quiet) add(c *counted, to *list.List) {
@@ -43,8 +56,8 @@ func (q *quiet) drop(c *counted) {
 	}
 }
 
-// longest takes out the connection that has to go: one that never asked for anything before one that did, nil when every one
-// is at work.
+// longest takes out the connection that has to go: one that never asked for anything before one that did, or by age alone; nil
+// when every one is at work.
 func (q *quiet) longest() *counted {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -65,6 +78,13 @@ func (q *quiet) longest() *counted {
 // It is for the time before Serve, which alone knows what the connections do.
 func (v *View) Displaces(told func(net.Addr)) *View {
 	v.displaced = told
+	return v
+}
+
+// ByAge has the view that [View.Displaces] close the connection that has been without a request for longest, whether it ever had one
+// or not. It is for the time before Serve.
+func (v *View) ByAge() *View {
+	v.quiet.byAge = true
 	return v
 }
 

@@ -21,10 +21,13 @@ type house struct {
 	slow               chan struct{}
 }
 
-func openHouse(t *testing.T, limit int) *house {
+func openHouse(t *testing.T, limit int, how ...func(*View) *View) *house {
 	t.Helper()
 	h := &house{t: t, socket: socket(t), refused: make(chan string, 1024), displaced: make(chan string, 1024), slow: make(chan struct{})}
 	h.view = h.socket.View(limit, func(a net.Addr) { h.refused <- a.String() }).Displaces(func(a net.Addr) { h.displaced <- a.String() })
+	for _, so := range how {
+		so(h.view)
+	}
 	srv := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/slow":
@@ -157,6 +160,39 @@ func TestTheLongestQuietConnectionMakesRoom(t *testing.T) {
 	if busy.answered(t) != 200 {
 		t.Error("who was at work has no answer")
 	}
+}
+
+// By age a newcomer whose first request is on its way is the last to go; a connection is as old as the end of its last request.
+func TestByAgeTheLongestWithoutARequestMakesRoom(t *testing.T) {
+	h := openHouse(t, 4, (*View).ByAge)
+	first := h.dial("/")
+	first.answered(t)
+	h.settled(0, 1)
+	silent := h.dial("")
+	h.settled(0, 2)
+	second := h.dial("/")
+	second.answered(t)
+	h.settled(0, 3)
+	first.ask(t, "/")
+	first.answered(t)
+	h.settled(0, 3)
+	newcomer := h.dial("")
+	h.settled(0, 4)
+	for left, goes := range []*guest{silent, second, first, newcomer} {
+		busy := h.dial("/slow")
+		if got := <-h.displaced; got != goes.LocalAddr().String() {
+			t.Errorf("%s went, not %s", got, goes.LocalAddr())
+		}
+		goes.gone(t)
+		defer busy.answered(t)
+		h.settled(0, 3-left)
+	}
+	late := h.dial("")
+	if got := <-h.refused; got != late.LocalAddr().String() {
+		t.Errorf("%s was refused, not %s", got, late.LocalAddr())
+	}
+	late.gone(t)
+	close(h.slow)
 }
 
 // A flood of silent connections, and one client that speaks each time it comes.

@@ -126,7 +126,7 @@ func (v *View) Accept() (net.Conn, error) {
 		}
 		c := &counted{Conn: conn, view: v}
 		if v.watched {
-			v.quiet.add(c, &v.quiet.silent)
+			v.quiet.add(c, v.quiet.newcomers())
 		}
 		return c, nil
 	}

@@ -5,55 +5,11 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"strings"
 	"testing"
 
 	"github.com/acpod/acpod/actors/capability"
 	"github.com/acpod/acpod/runtime/kerneltest"
 )
-
-// named is a connection that has a name and does nothing.
-type named struct {
-	net.Conn
-	name string
-}
-
-func TestWhichConnectionGoes(t *testing.T) {
-	conns := map[string]net.Conn{}
-	for _, name := range strings.Split("abcdef", "") {
-		conns[name] = &named{name: name}
-	}
-	for _, row := range []struct{ name, steps, gone string }{
-		{"there is room", "a+ b+", ""},
-		{"the longest idle", "a+ b+ c+ d+", "a"},
-		{"and then the next", "a+ b+ c+ d+ e+", "ab"},
-		{"idle since its last request", "a+ b+ c+ a= a. d+", "b"},
-		{"not one that is busy", "a+ b+ c+ a= d+", "b"},
-		{"the newcomer when all are busy", "a+ b+ c+ a= b= c= d+", "d"},
-		{"one that has gone makes room", "a+ b+ c+ b- d+", ""},
-	} {
-		v := newVisits(3, func(string) {})
-		gone := ""
-		for step := range strings.FieldsSeq(row.steps) {
-			conn := conns[step[:1]]
-			switch step[1] {
-			case '+':
-				if out, _ := v.come(conn); out != nil {
-					gone += out.(*named).name
-				}
-			case '=':
-				v.turn(conn, true)
-			case '.':
-				v.turn(conn, false)
-			case '-':
-				v.gone(conn)
-			}
-		}
-		if gone != row.gone || len(v.open) > 3 {
-			t.Errorf("%s: %q went, want %q; %d are open", row.name, gone, row.gone, len(v.open))
-		}
-	}
-}
 
 // Whoever fills the facade with connections that do nothing, or with heads that never end, keeps nobody out.
 func TestIdleConnectionsKeepNobodyOut(t *testing.T) {
