@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/acpod/acpod/actors/chaos/invariant"
 	"github.com/acpod/acpod/actors/chaos/ledger"
 )
 
@@ -14,8 +15,8 @@ type Agent interface {
 	// Take takes the agent for one turn, until Free; false: it is in one.
 	Take() bool
 	Free()
-	// Call gives what the agent streams of the call.
-	Call(ctx context.Context, tool string, arguments []byte) (text string, err error)
+	// Call gives what the agent streams of the call, and how many tool calls it reported from their beginning to their end.
+	Call(ctx context.Context, tool string, arguments []byte) (text string, reported int, err error)
 }
 
 // prompt makes one call by way of an agent. Faults of HTTP are not for it, nor a repeat under a key.
@@ -29,11 +30,16 @@ func (c *Callers) prompt(p plan, due time.Time) {
 	c.o.Calls.Begin(ledger.Call{Number: p.number, Session: p.target.Session, Sum: ledger.Sum(p.arguments), ReadOnly: p.tool.ReadOnly, Place: p.target.Place})
 	ctx, cancel := context.WithTimeout(context.Background(), c.o.Bound)
 	defer cancel()
-	text, err := agent.Call(ctx, p.tool.Name, p.arguments)
+	text, reported, err := agent.Call(ctx, p.tool.Name, p.arguments)
 	c.bytes.Add(int64(len(p.arguments) + len(text)))
 	answer := ledger.Answer{End: ledger.Aborted} // a turn that did not come to its end says nothing of its call
 	if err == nil {
 		answer = streamed(text)
+		why := ""
+		if reported != 1 {
+			why = fmt.Sprintf("the turn that made call %d ended, and %d tool calls of it were reported whole before", p.number, reported)
+		}
+		c.o.Book.Check(invariant.LastChunk, []string{p.target.Place}, why)
 	}
 	c.o.Calls.End(p.number, answer)
 	c.o.Tally.Add(string(answer.End), time.Since(due))

@@ -175,13 +175,14 @@ func (e *Extension) newServer(number int, id string, r *rand.Rand) *server.Serve
 func (e *Extension) opened(p *peer.Peer, s *slot, result []byte) {
 	url, token := facadeOf(result)
 	entry := &Entry{Session: s.number, Extension: e.number, URL: url, Token: token, Place: acp.TreeName(s.id)}
+	resumed := s.entry != nil
 	s.entry = entry
 	switch {
 	case token != "":
 		e.w.Secret(token)
 		e.w.Sessions.Token(token, e.number)
 	case e.w.Prompted:
-		entry.Turns = NewTurns(p, s.id)
+		entry.Turns = NewTurns(p, s.id, resumed)
 		e.mu.Lock()
 		e.talks[s.id] = entry.Turns
 		e.mu.Unlock()

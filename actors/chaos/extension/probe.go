@@ -55,7 +55,7 @@ func (w *World) Probe(ctx context.Context) (prompted bool, err error) {
 	if token != "" {
 		w.Secret(token)
 	} else {
-		turns.Store(NewTurns(p, id))
+		turns.Store(NewTurns(p, id, false))
 		text, failed := turns.Load().Say(ctx, "Hello.")
 		theirs, _ := errors.AsType[*jsonrpc.Error](failed)
 		switch {
