@@ -3,7 +3,6 @@ package facade
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"net"
 	"net/http"
 	"sync/atomic"
@@ -82,14 +81,15 @@ func (f *front) listen(ctx context.Context, socket *door.Socket, connections int
 	// Who holds connections without a use for them, or sends a head that never ends, keeps nobody out.
 	view := socket.View(connections, func(net.Addr) { f.count("connections") })
 	view.Displaces(func(net.Addr) { f.count("idle_connection") }).ByAge()
+	panics := door.Panics(f.panicked)
 	srv := &http.Server{
-		Handler:           f,
+		Handler:           panics.Guard(f),
 		ReadHeaderTimeout: min(headerTimeout, f.cfg.ReadTimeout),
 		// Holds for a body that a refusal leaves unread as well; readBody lifts it once a body has come.
 		ReadTimeout:    f.cfg.ReadTimeout,
 		IdleTimeout:    idleTimeout,
 		MaxHeaderBytes: headerBytes,
-		ErrorLog:       slog.NewLogLogger(f.log.Handler(), slog.LevelDebug),
+		ErrorLog:       panics.ErrorLog(f.log),
 		BaseContext:    func(net.Listener) context.Context { return ctx },
 
 		MaxHeaderValueCount: headerLines,

@@ -1,7 +1,6 @@
 package facade
 
 import (
-	"fmt"
 	"net/http"
 	"unicode/utf8"
 
@@ -171,5 +170,3 @@ func (x *exchange) errorStatus(code int) int {
 	}
 	return http.StatusOK
 }
-
-func sprint(v any) string { return fmt.Sprint(v) }

@@ -3,7 +3,6 @@ package facade
 import (
 	"log/slog"
 	"net/http"
-	"runtime/debug"
 	"sync"
 	"sync/atomic"
 
@@ -30,23 +29,19 @@ type front struct {
 	open sync.RWMutex
 }
 
-// ServeHTTP implements http.Handler. A panic ends its own request and is told once; the others go on.
+// ServeHTTP implements http.Handler.
 func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !f.open.TryRLock() {
 		panic(http.ErrAbortHandler) // the connection is closed already
 	}
 	defer f.open.RUnlock()
-	defer func() {
-		p := recover()
-		if p == nil {
-			return
-		}
-		f.count("panic")
-		f.log.Error("a request of the facade panicked", "panic", jsonrpc.Show(sprint(p)), "stack", string(debug.Stack()))
-		// Whatever was written may be half an answer: only the end of the connection says so.
-		panic(http.ErrAbortHandler)
-	}()
 	f.guard(w, r)
+}
+
+// panicked tells of a panic, which ends its own request; the others go on.
+func (f *front) panicked(value string, stack []byte) {
+	f.count("panic")
+	f.log.Error("a request of the facade panicked", "panic", jsonrpc.Show(value), "stack", string(stack))
 }
 
 // anonymous is the caller of a request without a live token: all of them are one.

@@ -3,11 +3,11 @@ package pod
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"net"
 	"net/http"
 	"time"
 
+	"github.com/acpod/acpod/protocol/jsonrpc"
 	"github.com/acpod/acpod/runtime/door"
 	"github.com/acpod/acpod/runtime/kernel"
 )
@@ -49,14 +49,18 @@ func (s *server) Start(c *kernel.Ctx) error {
 		c.Attr(name, value)
 	}
 	self, log := c.Self(), c.Log()
+	panics := door.Panics(func(value string, stack []byte) {
+		self.CountRefusal("panic")
+		log.Error("a request panicked", "server", s.cfg.name, "panic", jsonrpc.Show(value), "stack", string(stack))
+	})
 	srv := &http.Server{
-		Handler:             bodiesEnd(s.cfg.handler(self)),
+		Handler:             panics.Guard(bodiesEnd(s.cfg.handler(self))),
 		ReadHeaderTimeout:   headerTimeout,
 		IdleTimeout:         idleTimeout,
 		MaxHeaderBytes:      headerBytes,
 		MaxHeaderValueCount: headerLines,
 		WriteTimeout:        s.cfg.writeTimeout,
-		ErrorLog:            slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+		ErrorLog:            panics.ErrorLog(log),
 	}
 	view := s.cfg.socket.View(s.cfg.connections, func(net.Addr) { self.CountRefusal("http_connections") })
 	view.Displaces(func(net.Addr) { self.CountRefusal("http_displaced") })
