@@ -262,6 +262,27 @@ func TestRunHasTheDemoAgentMakeTheCalls(t *testing.T) {
 	if report.Calls.ByOutcome["result"] == 0 || report.promise("own_client").Exercised == 0 || report.promise("outcome_true").Exercised == 0 {
 		t.Errorf("the demo agent called nothing: %+v\n%s", report, stdout)
 	}
+	if report.promise("last_chunk").Exercised == 0 {
+		t.Errorf("nobody looked at what the agent reported of its calls:\n%s", stdout)
+	}
+}
+
+// An agent that nobody knows makes no calls when it is told to: it is greeted once, and not attacked.
+func TestRunOnlyGreetsAStranger(t *testing.T) {
+	t.Parallel()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	record := filepath.Join(t.TempDir(), "prompts")
+	p := startPod(t, fmt.Sprintf("[acp]\nlisten = \"127.0.0.1:0\"\n[agent]\ncommand = [%q]\nenv = {%s = %q}\n[mcp]\nlisten = \"127.0.0.1:0\"\n[debug]\nlisten = \"127.0.0.1:0\"\n", self, strangerRecord, record))
+	code, stdout, stderr := runChaos(t, patience, "run", "--target", "ws://"+p.Public()+"/acp", "--debug", "http://"+p.Debug(), "--duration", "1s", "--assert")
+	if code != exitFailure || stdout != "" || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, "an agent that is not the demo agent") {
+		t.Errorf("it ended with %d, %q, %q; want 1 and one line", code, stdout, stderr)
+	}
+	if text, err := os.ReadFile(record); err != nil || string(text) != `[{"type":"text","text":"Hello."}]`+"\n" {
+		t.Errorf("the agent was sent %q (%v)", text, err)
+	}
 }
 
 func TestRunSaysWhyAPodCannotBeAttacked(t *testing.T) {
