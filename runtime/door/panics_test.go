@@ -91,7 +91,7 @@ func TestAPanicOutsideOfHandlersIsTold(t *testing.T) {
 	}
 }
 
-// served is the status of one request to a server that then ends, 0 when its answer is not whole.
+// served is the status of one request to a server that then ends, 0 when its answer is not whole, or not as its head says.
 func served(t *testing.T, srv *http.Server) int {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -113,7 +113,7 @@ func served(t *testing.T, srv *http.Server) int {
 		return 0
 	}
 	defer func() { _ = response.Body.Close() }()
-	if _, err := io.ReadAll(response.Body); err != nil {
+	if _, err := io.ReadAll(response.Body); err != nil || response.Header.Get("Content-Encoding") != "" {
 		return 0
 	}
 	return response.StatusCode
