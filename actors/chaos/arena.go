@@ -82,7 +82,7 @@ func (r *run) newArena(a arena) *arena {
 		Dice: r.dice, Faults: r.faults, Book: r.book, Calls: r.calls, Tally: r.tally, Rate: a.rate, Pick: a.pick, First: a.first, Keyed: a.keyed,
 		Tools: tools(), Bound: a.limits.Tunnel + a.limits.Orphan + patience, Deadline: headTimeout * 8 / 10,
 		Request: a.limits.Request, Result: a.limits.Result,
-		Patient: min(a.limits.Orphan+time.Second, 10*time.Second), Open: openCalls,
+		Patient: min(a.limits.Tunnel+time.Second, 10*time.Second), Open: openCalls,
 	})
 	a.world.Revoked = a.callers.Revoked
 	return &a

@@ -16,7 +16,7 @@ const (
 	toolsPerServer  = 64
 	podBytes        = 256 << 20
 	tunnelTimeout   = 3 * time.Second
-	orphanWindow    = 2 * time.Second
+	orphanWindow    = 15 * time.Second // longer than server.TakenBack: what has to end at once is told from what may run on
 	keepalive       = 2 * time.Second
 	pongTimeout     = 4 * time.Second
 	writeTimeout    = 6 * time.Second

@@ -159,7 +159,7 @@ func TestEachFaultAttacksAPromiseThatHolds(t *testing.T) {
 		{"late", 0.4, []string{"answered_once", "cancel_reaches"}},
 		{"never", 0.2, []string{"cancel_reaches"}},
 		{"replace", 0.3, []string{"disconnected_once", "tokens_balance"}},
-		{"abort", 0.5, []string{"answered_once"}},
+		{"abort", 0.5, []string{"answered_once", "cancel_reaches"}},
 		{"cancelrace", 0.5, []string{"answered_once", "last_chunk"}},
 		{"agentcrash", 0.3, []string{"answered_once", "back_to_baseline"}},
 		{"agentgarbage", 0.3, []string{"answered_once"}},

@@ -31,7 +31,7 @@ type plan struct {
 	after     time.Duration // of an abort or a cancel
 	modern    bool          // of the protocol in which a closed request ends its call
 	slowly    bool          // the result is read byte by byte
-	doomed    bool          // it is taken back once it is executed, and not answered before
+	doomed    bool          // it is taken back, or left, once it is executed, and not answered before
 }
 
 // call makes one call; due is when it should have started.
@@ -69,9 +69,17 @@ func (c *Callers) plan(number int, target Target, r *rand.Rand) plan {
 		p.key = fmt.Sprintf("key-%d-%08x", number, r.Uint32())
 	}
 	p.slowly = p.fault == "slowread"
-	p.doomed = p.fault == "cancelrace" && !p.modern && r.IntN(2) == 0
+	switch p.fault {
+	case "cancelrace":
+		p.doomed = !p.modern && r.IntN(2) == 0
+	case "abort": // one that may run on and is repeated would be waited for in vain
+		p.doomed = (p.atOnce() || p.key == "") && r.IntN(2) == 0
+	}
 	return p
 }
+
+// atOnce tells whether the call ends when its request is closed; any other runs on for a while.
+func (p plan) atOnce() bool { return p.modern || p.tool.ReadOnly }
 
 // again repeats a call whose end its caller has not seen, under its key: it may have been executed, and is not executed again. Half of
 // the repeats come while the call still runs on for nobody, and half when that is over.
@@ -110,7 +118,12 @@ func (c *Callers) make(p plan) ledger.Answer {
 	switch p.fault {
 	case "abort":
 		c.o.Faults.Injected("abort", "")
-		timer := time.AfterFunc(p.after, cancel)
+		timer := time.AfterFunc(p.after, func() {
+			if c.begun(ctx, p) {
+				c.o.Calls.Leave(p.number, time.Now(), !p.atOnce())
+				cancel()
+			}
+		})
 		defer timer.Stop()
 		aborted = true
 	case "cancelrace":
@@ -160,16 +173,21 @@ func (c *Callers) post(ctx context.Context, t Target, body []byte, p plan) (*htt
 
 // takeBack cancels a call that is under way, or has just ended; one that is doomed when it is being executed.
 func (c *Callers) takeBack(ctx context.Context, p plan) {
+	if c.begun(ctx, p) && !c.cancel(p) {
+		c.o.Calls.Spare(p.number)
+	}
+}
+
+// begun waits until a doomed call is being executed; false: it ended before.
+func (c *Callers) begun(ctx context.Context, p plan) bool {
 	for p.doomed && !c.o.Calls.Begun(p.number) {
 		select {
 		case <-ctx.Done():
-			return
+			return false
 		case <-time.After(5 * time.Millisecond):
 		}
 	}
-	if !c.cancel(p) {
-		c.o.Calls.Spare(p.number)
-	}
+	return true
 }
 
 // cancel sends notifications/cancelled, and tells whether the pod took it.

@@ -42,7 +42,7 @@ type Options struct {
 	Deadline time.Duration
 	// Request and Result are the pod's bounds in bytes.
 	Request, Result int
-	// Patient is how long a call that is repeated under its key waits before.
+	// Patient is how long a call that is repeated under its key waits before, so that it is over in the pod.
 	Patient time.Duration
 	// Open is how many calls may be open at once; what is over it is not made, and counted as such.
 	Open int
@@ -77,6 +77,7 @@ func New(o Options) *Callers {
 // Run starts calls at the rate until ctx ends, and returns when all of them have ended. A call counts from the moment in which it should
 // have started.
 func (c *Callers) Run(ctx context.Context) {
+	defer c.o.Calls.SpareOrphans()
 	defer c.calls.Wait()
 	if c.o.Rate <= 0 {
 		return

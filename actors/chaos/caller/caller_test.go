@@ -166,6 +166,23 @@ func TestAnAbortedCallIsRepeatedUnderItsKeyAndNotCountedAsLost(t *testing.T) {
 	}
 }
 
+func TestAClosedRequestOfACallThatEndsAtOnceIsNoted(t *testing.T) {
+	for _, tool := range []Tool{{Name: "katashiro.read_page", ReadOnly: true}, {Name: "katashiro.click"}} {
+		c, f, _ := callers(t, "abort:1", func(http.ResponseWriter, string, ledger.Signature) { time.Sleep(300 * time.Millisecond) })
+		c.o.Tools = []Tool{tool}
+		for number := range 12 {
+			p := c.plan(number, Target{}, c.o.Dice.Of("call", 0, number))
+			c.call(number, time.Now())
+			if left := !f.calls.Left(number).IsZero(); left != (tool.ReadOnly || p.modern) {
+				t.Errorf("the request of call %d is closed (it only reads: %v; modern: %v); that ends it at once: %v", number, tool.ReadOnly, p.modern, left)
+			}
+			if p.doomed && tool.ReadOnly && !f.calls.Begun(number) {
+				t.Errorf("the doomed call %d was left before it was executed", number)
+			}
+		}
+	}
+}
+
 func TestATokenThatShouldBeDeadAndIsNotIsNamed(t *testing.T) {
 	for word, bad := range map[string]bool{"unknown": false, "detached": true} {
 		c, _, _ := callers(t, "none", func(w http.ResponseWriter, id string, _ ledger.Signature) {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/acpod/acpod/actors/chaos/peer"
+	"github.com/acpod/acpod/actors/chaos/proxy"
 	"github.com/acpod/acpod/actors/chaos/server"
 	"github.com/acpod/acpod/protocol/acp"
 	"github.com/acpod/acpod/protocol/jsonrpc"
@@ -13,8 +14,9 @@ import (
 // serve handles what the pod sends, on the goroutine that reads the socket.
 func (e *Extension) serve(p *peer.Peer, f jsonrpc.Frame) {
 	if server.IsCancel(f.Method) {
+		_, proxied := p.Socket().NetConn().(*proxy.Link)
 		for _, s := range e.known() {
-			if s.Cancel(p, f.Params) {
+			if s.Cancel(p, f.Params, proxied || p.Paused()) {
 				return
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"hash/crc32"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/acpod/acpod/actors/chaos/invariant"
 )
@@ -69,6 +70,8 @@ type entry struct {
 	place      string
 	readOnly   bool
 	doomed     bool
+	left       time.Time // when its caller closed its request
+	orphan     bool      // then it may run on for nobody
 	answered   bool
 	unsent     bool // the answer says that it was never executed
 	executions int
@@ -218,6 +221,36 @@ func (l *Calls) Spare(number int) {
 	defer l.mu.Unlock()
 	if e, known := l.entries[number]; known {
 		e.doomed = false
+	}
+}
+
+// Leave enters that the caller of a call has closed its request: that ends it at once, or as an orphan, which may run on for a while.
+func (l *Calls) Leave(number int, at time.Time, orphan bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if e, known := l.entries[number]; known {
+		e.left, e.orphan = at, orphan
+	}
+}
+
+// Left tells when a call had to end because its caller had closed its request; zero: it has not, or its call may run on.
+func (l *Calls) Left(number int) time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if e, known := l.entries[number]; known && !e.orphan {
+		return e.left
+	}
+	return time.Time{}
+}
+
+// SpareOrphans ends what only the window of an orphan would end: nobody waits for that at the end of a run.
+func (l *Calls) SpareOrphans() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, e := range l.entries {
+		if e.orphan {
+			e.doomed = false
+		}
 	}
 }
 

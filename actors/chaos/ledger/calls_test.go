@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"testing"
+	"time"
 
 	"github.com/acpod/acpod/actors/chaos/invariant"
 )
@@ -164,5 +165,22 @@ func wantBroken(t *testing.T, book *invariant.Book, want invariant.Name) {
 		}
 	case len(broken) != 1 || broken[0] != want:
 		t.Errorf("broken are %v, want %q: %+v", broken, want, book.Verdicts())
+	}
+}
+
+func TestOnlyAnOrphanIsSparedAtTheEnd(t *testing.T) {
+	l := NewCalls(invariant.NewBook(nil))
+	for number := range 3 {
+		l.Begin(Call{Number: number, Doomed: true})
+	}
+	now := time.Now()
+	l.Leave(1, now, false)
+	l.Leave(2, now, true)
+	l.SpareOrphans()
+	if !l.Doomed(0) || !l.Doomed(1) || l.Doomed(2) {
+		t.Error("one that is no orphan was spared, or an orphan was not")
+	}
+	if !l.Left(0).IsZero() || !l.Left(1).Equal(now) || !l.Left(2).IsZero() {
+		t.Error("it is not told which call had to end when its caller left it")
 	}
 }

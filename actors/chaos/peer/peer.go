@@ -56,6 +56,7 @@ type Peer struct {
 
 	cause  error
 	frozen atomic.Bool
+	paused atomic.Bool
 	gone   chan struct{}
 	done   sync.WaitGroup
 }
@@ -115,6 +116,7 @@ func (p *Peer) Pause() (resume func()) {
 	}
 	hold := make(chan struct{})
 	p.hold = hold
+	p.paused.Store(true)
 	return func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
@@ -124,6 +126,9 @@ func (p *Peer) Pause() (resume func()) {
 		}
 	}
 }
+
+// Paused reports whether reading was ever paused: how late it is that something came proves nothing from then on.
+func (p *Peer) Paused() bool { return p.paused.Load() }
 
 // Reset ends the socket with a RST.
 func (p *Peer) Reset() {

@@ -37,7 +37,7 @@ func (s *Session) serve(p *peer.Peer, f jsonrpc.Frame) {
 
 // withdrawn is a request of the pod's that it takes back: of a call, or a question that is held.
 func (s *Session) withdrawn(p *peer.Peer, params []byte) {
-	if s.Server.Cancel(p, params) {
+	if s.Server.Cancel(p, params, false) {
 		return
 	}
 	if o, err := jsonrpc.ParseObject(params); err == nil {

@@ -29,6 +29,7 @@ func (s *Server) call(r request, params []byte) {
 		s.answer(r, Deed{Error: &jsonrpc.Error{Code: jsonrpc.InvalidParams, Message: "no such call"}}, nil)
 		return
 	}
+	r.nonce = number
 	signature := s.Calls.Execute(number, s.Session, arguments)
 	d := Deed{}
 	if s.Behaviour.Execute != nil {

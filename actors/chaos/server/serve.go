@@ -16,6 +16,7 @@ type request struct {
 	f     jsonrpc.Frame
 	inner bool // it came inside mcp/message: generation C answers in an envelope
 	call  bool // a tool call: it is held until it is answered or taken back
+	nonce int  // its number
 }
 
 // Target reads whose server a message of the pod is for: a server id, or the id of a connection, which begins with it.
@@ -113,12 +114,12 @@ func (s *Server) answer(r request, d Deed, result func() []byte) {
 	switch {
 	case d.Never:
 		if r.call {
-			s.hold(r.p, r.f.ID, d.Cancelled)
+			s.hold(r.p, r.f.ID, r.nonce, d.Cancelled)
 		}
 		return
 	case d.After > 0:
 		if r.call {
-			s.hold(r.p, r.f.ID, d.Cancelled)
+			s.hold(r.p, r.f.ID, r.nonce, d.Cancelled)
 		}
 		time.AfterFunc(d.After, func() {
 			s.mu.Lock()

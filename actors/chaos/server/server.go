@@ -68,6 +68,7 @@ type Server struct {
 
 type held struct {
 	on     *peer.Peer
+	number int // of the call
 	since  time.Time
 	cancel func()
 }
@@ -123,19 +124,24 @@ func (s *Server) connect(p *peer.Peer, d Deed) []byte {
 }
 
 // hold keeps a request that is not answered at once, to see that it is taken back.
-func (s *Server) hold(p *peer.Peer, id jsonrpc.ID, cancelled func()) {
+func (s *Server) hold(p *peer.Peer, id jsonrpc.ID, number int, cancelled func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.held == nil {
 		s.held = map[string]held{}
 	}
-	s.held[key(p, id)] = held{p, time.Now(), cancelled}
+	s.held[key(p, id)] = held{p, number, time.Now(), cancelled}
 }
 
 func key(p *peer.Peer, id jsonrpc.ID) string { return p.Name() + " " + string(id.Raw()) }
 
-// Cancel enters that the pod takes a request back, and reports whether it was held here.
-func (s *Server) Cancel(p *peer.Peer, params []byte) bool {
+// TakenBack is how soon a call is taken back whose caller has closed its request, when that ends it at once: time for a machine under
+// attack, and less than a call may run on for nobody.
+const TakenBack = 10 * time.Second
+
+// Cancel enters that the pod takes a request back, and reports whether it was held here. lags says that what comes on this socket comes
+// late for reasons of our own.
+func (s *Server) Cancel(p *peer.Peer, params []byte, lags bool) bool {
 	o, err := jsonrpc.ParseObject(params)
 	if err != nil {
 		return false
@@ -151,12 +157,21 @@ func (s *Server) Cancel(p *peer.Peer, params []byte) bool {
 	s.mu.Unlock()
 	if found {
 		p.Asked.Reply(string(id.Raw()))
-		s.Book.Exercise(invariant.CancelReaches)
+		s.Book.Check(invariant.CancelReaches, []string{p.Name()}, s.forsaken(h, time.Now(), lags))
 		if h.cancel != nil {
 			h.cancel()
 		}
 	}
 	return found
+}
+
+// forsaken says what is wrong with a call that is taken back now: its caller had left it long before.
+func (s *Server) forsaken(h held, now time.Time, lags bool) string {
+	left := s.Calls.Left(h.number)
+	if left.IsZero() || lags || now.Sub(left) <= TakenBack || now.Sub(h.since) <= TakenBack {
+		return ""
+	}
+	return fmt.Sprintf("%s: call %d of session %d was taken back %s after its caller had closed its request, which ends it at once", h.on.Name(), h.number, s.Session, now.Sub(left).Round(time.Millisecond))
 }
 
 // Held is how many calls wait on a socket for their answer or for being taken back.

@@ -30,6 +30,7 @@ type bench struct {
 	book   *invariant.Book
 	calls  *ledger.Calls
 	server *Server
+	lags   bool // what the pod sends comes late
 	pod    *gws.Conn
 	heard  chan string
 }
@@ -66,7 +67,7 @@ func newBench(t *testing.T, generation Generation, behaviour Behaviour) *bench {
 	b.server = &Server{Session: 3, ID: "srv-1", Generation: generation, Calls: b.calls, Book: b.book, Behaviour: behaviour}
 	p := peer.New(socket, peer.Options{Name: "socket", Book: b.book, Serve: func(p *peer.Peer, f jsonrpc.Frame) {
 		if IsCancel(f.Method) {
-			b.server.Cancel(p, f.Params)
+			b.server.Cancel(p, f.Params, b.lags)
 		} else if id, mine := Target(f); mine && id == "srv-1" {
 			b.server.Serve(p, f)
 		}
@@ -260,4 +261,42 @@ func (b *bench) holds() int {
 	b.server.mu.Lock()
 	defer b.server.mu.Unlock()
 	return len(b.server.held)
+}
+
+func TestACallWhoseCallerIsGoneHasToBeTakenBackSoon(t *testing.T) {
+	for _, test := range []struct {
+		name                 string
+		leaves, orphan, lags bool
+		later                time.Duration
+		breaks               bool
+	}{
+		{"long after its request was closed", true, false, false, TakenBack + time.Second, true},
+		{"soon after its request was closed", true, false, false, TakenBack / 2, false},
+		{"one that may run on", true, true, false, TakenBack + time.Second, false},
+		{"one that somebody waits for", false, false, false, TakenBack + time.Second, false},
+		{"on a link that lags", true, false, true, TakenBack + time.Second, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			b := newBench(t, GenA, Behaviour{Execute: func(int) Deed { return Deed{Never: true} }})
+			b.lags = test.lags
+			b.calls.Begin(ledger.Call{Number: 1, Session: 3, Sum: ledger.Sum([]byte(`{"n":1}`)), ReadOnly: true})
+			b.send(jsonrpc.AppendRequest(nil, jsonrpc.IntID(5), "mcp/message", call("1")))
+			b.ask(6, "mcp/connect", []byte(`{"acpId":"srv-1"}`)) // what was sent before is handled
+			if test.leaves {
+				b.calls.Leave(1, time.Now().Add(-test.later), test.orphan)
+			}
+			b.server.mu.Lock()
+			for k, h := range b.server.held {
+				h.since = h.since.Add(-time.Hour)
+				b.server.held[k] = h
+			}
+			b.server.mu.Unlock()
+			b.send(jsonrpc.AppendNotification(nil, "$/cancel_request", []byte(`{"requestId":5}`)))
+			b.ask(7, "mcp/connect", []byte(`{"acpId":"srv-1"}`))
+			broken := b.book.Broken()
+			if test.breaks != (len(broken) == 1 && broken[0] == invariant.CancelReaches) || !test.breaks && len(broken) != 0 {
+				t.Errorf("broken are %v", broken)
+			}
+		})
+	}
 }
