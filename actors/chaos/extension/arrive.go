@@ -130,7 +130,7 @@ func (e *Extension) openUnlessCalm(ctx context.Context, p *peer.Peer, s *slot) e
 // open opens a new session.
 func (e *Extension) open(ctx context.Context, p *peer.Peer, s *slot) error {
 	s.number = e.w.nextSession()
-	r := e.w.Dice.Of("open", e.number, e.servings)
+	r := e.opening()
 	s.server = e.newServer(s.number, fmt.Sprintf("srv-%d-%d", e.number, s.number), r)
 	declared, check := e.declare(s, r)
 	reply, err := p.Call(ctx, acp.MethodSessionNew, e.newParams(declared), Patience)
@@ -157,6 +157,9 @@ func (e *Extension) open(ctx context.Context, p *peer.Peer, s *slot) error {
 	e.opened(p, s, reply.Result)
 	return nil
 }
+
+// opening is what chance has for the next session that it opens, by its own count.
+func (e *Extension) opening() *rand.Rand { return e.w.Dice.Of("open", e.number, e.servings) }
 
 func (e *Extension) newServer(number int, id string, r *rand.Rand) *server.Server {
 	e.servings++ // and not number, which depends on who of all extensions comes first
