@@ -46,7 +46,7 @@ func (r *run) startAgents(ctx context.Context) error {
 		return err
 	}
 	a.pod, err = pod.Start(ctx, pod.Spec{
-		Binary: r.o.Binary, Dir: dir, Env: goEnvironment(), Args: []string{"--log-format", "text"}, // a forged record shows in a log that is text
+		Binary: r.o.Binary, Dir: dir, Env: goEnvironment(), Args: []string{"--log-format", "text"}, // the others log JSON: a handler of its own
 		TOML: fmt.Sprintf("[pod]\ndrain_timeout = \"5s\"\n[acp]\nlisten = \"127.0.0.1:0\"\n[agent]\nenv = { %s = %q, GORACE = \"halt_on_error=1\" }\nsession_ttl = %q\n%s"+
 			"[limits]\n%spod_bytes = \"%dB\"\nconnections = 200\nsessions = 200\n[mcp]\nlisten = \"127.0.0.1:0\"\ntunnel_timeout = %q\norphan_window = %q\n"+
 			"[audit]\npath = %q\n[state]\ndir = %q\n[debug]\nlisten = \"127.0.0.1:0\"\nflight_bytes = \"4MiB\"\n",

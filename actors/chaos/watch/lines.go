@@ -3,6 +3,7 @@ package watch
 import (
 	"encoding/json/jsontext"
 	"encoding/json/v2"
+	"errors"
 	"fmt"
 	"strings"
 	"unicode/utf8"
@@ -29,17 +30,40 @@ func (l Lines) wrong(line string) string {
 		return fmt.Sprintf("%s: a line has the control character %q: %.300q", l.Where, line[at], line[max(0, at-100):])
 	}
 	if !l.JSON {
-		if !strings.HasPrefix(line, "time=20") || !strings.Contains(line, " level=") || !strings.Contains(line, " msg=") {
-			return fmt.Sprintf("%s: a line is no record: %.300q", l.Where, line)
-		}
-		return ""
+		return l.wrongText(line)
 	}
 	var record map[string]any
 	if err := json.Unmarshal([]byte(line), &record, jsontext.AllowDuplicateNames(true)); err != nil {
 		return fmt.Sprintf("%s: a line is no record: %v: %.300q", l.Where, err, line)
 	}
+	if message, _ := record["msg"].(string); forged(message) {
+		return fmt.Sprintf("%s: a record is forged: %.300q", l.Where, line)
+	}
 	return l.wrongValue("", record)
 }
+
+// wrongText is for a record as slog writes text: time, level and message, in this order and once, and then what belongs to it.
+func (l Lines) wrongText(line string) string {
+	attributes, err := parseText(line)
+	if err == nil && (len(attributes) < 3 || attributes[0].name != "time" || attributes[1].name != "level" || attributes[2].name != "msg") {
+		err = errors.New("it does not begin with time, level and msg")
+	}
+	if err != nil {
+		return fmt.Sprintf("%s: a line is no record: %v: %.300q", l.Where, err, line)
+	}
+	for i, a := range attributes {
+		if i == 2 && forged(a.value) || i > 2 && (a.name == "time" || a.name == "level" || a.name == "msg") {
+			return fmt.Sprintf("%s: a record is forged: %.300q", l.Where, line)
+		}
+		if why := l.wrongValue(a.name, a.value); why != "" {
+			return why
+		}
+	}
+	return ""
+}
+
+// forged tells a message by the word that stands in each one that a peer of the harness forges.
+func forged(message string) bool { return strings.Contains(message, "forged") }
 
 // wrongValue looks at what a reader of the record sees once it is decoded. A stack is written by the pod itself and has lines.
 func (l Lines) wrongValue(name string, value any) string {
