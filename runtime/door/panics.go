@@ -33,12 +33,16 @@ func (told Panics) Guard(next http.Handler) http.Handler {
 	})
 }
 
-// lastAnswer is a whole answer without a body when none has begun, and changes nothing in one that has.
+// lastAnswer is a whole answer without a body when none has begun, and changes nothing in one that has. A connection that the handler
+// has taken from the server is the handler's alone: what would be flushed there goes among frames of another protocol.
 func lastAnswer(w http.ResponseWriter) {
 	clear(w.Header())
 	w.Header().Set("Content-Length", "0")
 	w.Header().Set("Connection", "close")
 	w.WriteHeader(http.StatusInternalServerError)
+	if _, err := w.Write(nil); err != nil {
+		return
+	}
 	_ = http.NewResponseController(w).Flush()
 }
 

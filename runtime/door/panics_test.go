@@ -67,6 +67,52 @@ func TestAPanicIsToldAndAnswered(t *testing.T) {
 	}
 }
 
+// A connection that the handler took before it panicked gets nothing that the handler did not write.
+func TestAPanicWritesNothingIntoATakenConnection(t *testing.T) {
+	told, got := make(chan panicked, 8), make(chan string, 1)
+	panics := Panics(func(value string, stack []byte) { told <- panicked{value, string(stack)} })
+	done := make(chan struct{})
+	guarded := panics.Guard(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		conn, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		go func() { // closes it once the panic has been dealt with
+			<-done
+			_, _ = io.WriteString(conn, "ours")
+			_ = conn.Close()
+		}()
+		panic("boom")
+	}))
+	srv := &http.Server{ReadHeaderTimeout: time.Minute, ErrorLog: panics.ErrorLog(slog.New(slog.DiscardHandler)), Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer close(done)
+		guarded.ServeHTTP(w, r)
+	})}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		conn, err := net.Dial("tcp", listener.Addr().String())
+		if err != nil {
+			got <- err.Error()
+			return
+		}
+		defer func() { _ = conn.Close() }()
+		_, _ = io.WriteString(conn, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+		text, _ := io.ReadAll(conn)
+		got <- string(text)
+	}()
+	ended := make(chan struct{})
+	go func() { defer close(ended); _ = srv.Serve(listener) }()
+	if text := <-got; text != "ours" || len(told) != 1 {
+		t.Errorf("the client read %q; %d were told", text, len(told))
+	}
+	_ = srv.Close()
+	within(t, "the server ends", ended)
+}
+
 // What no handler caught stands in the server's own log, where a panic is told apart from what peers did wrong.
 func TestAPanicOutsideOfHandlersIsTold(t *testing.T) {
 	told := make(chan panicked, 8)
