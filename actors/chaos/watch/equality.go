@@ -12,7 +12,7 @@ import (
 // different moments, so only a difference that stays the same for persistent samples and for as long as the given time is a breach. It
 // tells whether there is none now.
 func (s *State) equality(tree *pod.Node, lasts time.Duration) (equal bool) {
-	diff, now := tree.Astray(), time.Now()
+	diff, now := tree.Astray(), s.now()
 	s.mu.Lock()
 	s.astray.add(float64(diff), now)
 	n, since := s.astray.n, s.astray.since

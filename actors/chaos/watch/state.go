@@ -20,6 +20,8 @@ type State struct {
 	Name    string // of the pod, for reports
 	Factor  float64
 
+	clock func() time.Time // nil = time.Now
+
 	mu       sync.Mutex
 	baseline Sample
 	last     Sample
@@ -98,6 +100,13 @@ func (s *State) Look(ctx context.Context) (Sample, error) {
 	return sample, nil
 }
 
+func (s *State) now() time.Time {
+	if s.clock != nil {
+		return s.clock()
+	}
+	return time.Now()
+}
+
 // unseen counts samples that could not be taken: one may fail on a busy machine; a pod that shows nothing for long is not alive.
 func (s *State) unseen(err error) (Sample, error) {
 	s.mu.Lock()
@@ -158,7 +167,7 @@ func (s *State) tokens(m pod.Metrics) {
 	minted, revoked, live := m.Sum("acpod_tokens_minted_total"), m.Sum("acpod_tokens_revoked_total"), m.Sum("acpod_pod_tokens_live")
 	diff := minted - revoked - live
 	s.mu.Lock()
-	s.balance.add(diff, time.Now())
+	s.balance.add(diff, s.now())
 	n := s.balance.n
 	s.mu.Unlock()
 	switch {

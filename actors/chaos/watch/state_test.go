@@ -155,7 +155,7 @@ func peopled(used int64, queued string) string {
   {"path":"pod/sessions/sess-1","account":{"used":30,"limit":200,"scope":"session_bytes"},"children":[
    {"path":"pod/sessions/sess-1/desk","account":{"used":30,"limit":200,"scope":"session_bytes"}},
    {"path":"pod/sessions/sess-1/tunnel-1","account":{"used":30,"limit":200,"scope":"session_bytes"},"queue":{"n":1,"bytes":9}}]},
-  {"path":"pod/sessions/sess-2","account":{"used":4,"limit":200,"scope":"session_bytes"}}]}],
+  {"path":"pod/sessions/sess-2","account":{"used":4,"limit":1000,"scope":"session_bytes"}}]}],
  "pod":{"bytes_used":%d,"connections":1,"sessions":2,"tokens_live":2}}`, used, used, queued, used, used)
 }
 
@@ -208,12 +208,35 @@ func TestBytesThatNobodyBelowThePodHasAreNamed(t *testing.T) {
 	if broken := leaks(func(int) int64 { return 45 }); len(broken) != 1 || broken[0] != invariant.Accounts {
 		t.Errorf("parts with more than the whole broke %v", broken)
 	}
-	s.Book = invariant.NewBook(nil)
-	if _, err := s.Look(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if broken := s.Book.Broken(); len(broken) != 0 {
-		t.Errorf("a difference that may still find its reader broke %v", broken)
+}
+
+func TestBytesOfNobodyInAPodThatWorksAreNamedWhenTheyHaveStayedTooLong(t *testing.T) {
+	for _, test := range []struct {
+		name         string
+		looks        int
+		pause        time.Duration
+		used, breaks int64
+	}{
+		{"for many looks and long", persistent, homeless / (persistent - 1), 57, 1},
+		{"for many looks, and it may still find its reader", persistent, homeless / persistent, 57, 0},
+		{"long, and few looks", persistent - 1, homeless, 57, 0},
+		{"the sum is right", persistent, homeless, 50, 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s, shows := watched(t)
+			now := time.Unix(1e9, 0)
+			s.clock = func() time.Time { return now }
+			shows.set(peopled(test.used, ""), "acpod_tokens_minted_total 2\nacpod_pod_tokens_live 2\n")
+			for range test.looks {
+				if _, err := s.Look(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				now = now.Add(test.pause)
+			}
+			if broken := s.Book.Broken(); int64(len(broken)) != test.breaks || len(broken) > 0 && broken[0] != invariant.Accounts {
+				t.Errorf("broken are %v", broken)
+			}
+		})
 	}
 }
 
