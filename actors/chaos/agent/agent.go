@@ -64,6 +64,7 @@ type agent struct {
 
 	mu       sync.Mutex
 	sessions map[string]*conversation
+	opened   int // sessions so far that were new
 }
 
 // conversation is one session of the client.
@@ -146,7 +147,7 @@ func (a *agent) initialize(id jsonrpc.ID) {
 func (a *agent) open(id jsonrpc.ID, params []byte, again string) {
 	session := &conversation{id: again, facade: facadeOf(params, a.opts.Environ)}
 	if again == "" {
-		session.id = fmt.Sprintf("chaos-%d-%016x", a.opts.Ordinal, a.faults.uint64())
+		session.id = a.fresh()
 	}
 	a.strike(AtNew, &turn{session: session})
 	result := `{}`
@@ -161,6 +162,20 @@ func (a *agent) open(id jsonrpc.ID, params []byte, again string) {
 	a.mu.Unlock()
 	a.reply(AtNew, nil, id, result)
 	a.strike(AtOpened, &turn{session: session})
+}
+
+// fresh is an id that no other session of this process has; all agents give the same ones, which are to be kept apart by whoever knows
+// several agents.
+func (a *agent) fresh() string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for {
+		a.opened++
+		id := fmt.Sprintf("chaos-%d", a.opened)
+		if a.sessions[id] == nil { // else it was loaded
+			return id
+		}
+	}
 }
 
 func (a *agent) find(session string) *conversation {

@@ -407,3 +407,14 @@ func TestARecordTellsWhoLivesAndWhatStruck(t *testing.T) {
 		t.Errorf("%v, %v", struck, err)
 	}
 }
+
+func TestAgentsGiveTheSameSessionIDsAndEachGivesNoneTwice(t *testing.T) {
+	one, other := start(t, "", nil), start(t, "", nil)
+	if a, b := one.open(""), other.open(""); a != b {
+		t.Errorf("two agents gave the ids %q and %q", a, b)
+	}
+	one.until(one.send("session/load", `{"sessionId":"chaos-2","cwd":"/","mcpServers":[]}`))
+	if id := one.open(""); id == "chaos-1" || id == "chaos-2" {
+		t.Errorf("an agent gave the id %q again", id)
+	}
+}

@@ -26,8 +26,6 @@ func newArmoury(o Options) *armoury {
 	return m
 }
 
-func (m *armoury) uint64() uint64 { m.mu.Lock(); defer m.mu.Unlock(); return m.rng.Uint64() }
-
 func (m *armoury) intN(n int) int { m.mu.Lock(); defer m.mu.Unlock(); return m.rng.IntN(n) }
 
 // hearing does not return once the agent has gone deaf.

@@ -8,10 +8,10 @@ import (
 	"github.com/acpod/acpod/protocol/jsonrpc"
 )
 
-// repeat does twice what is done once: a request id, initialize, a close.
+// repeat does twice what is done once: a request id, initialize, a close, a resume.
 func (e *Extension) repeat(ctx context.Context, r *rand.Rand) {
 	p := e.peer
-	switch r.IntN(3) {
+	switch r.IntN(5) {
 	case 0: // two requests with one id are two requests; each is answered
 		e.w.Faults.Injected("duplicate", "request_id")
 		id := p.NewID()
@@ -26,6 +26,10 @@ func (e *Extension) repeat(ctx context.Context, r *rand.Rand) {
 	case 1:
 		e.w.Faults.Injected("duplicate", "initialize")
 		_, _ = p.Call(ctx, acp.MethodInitialize, []byte(`{"protocolVersion":1,"clientCapabilities":{},"_meta":{"`+acp.MetaClient+`":"`+e.secret+`"}}`), Patience)
+	case 2:
+		e.resumeTwice(ctx, r)
+	case 3:
+		e.takeOver(ctx, r, true)
 	default: // the second close is that of an unknown session
 		e.w.Faults.Injected("duplicate", "close")
 		s := e.slots[r.IntN(len(e.slots))]

@@ -17,7 +17,7 @@ func (e *Extension) replace(ctx context.Context, r *rand.Rand) {
 	switch r.IntN(4) {
 	case 0:
 		e.w.Faults.Injected("replace", "takeover")
-		e.takeOver(ctx, r)
+		e.takeOver(ctx, r, false)
 	case 1:
 		e.w.Faults.Injected("replace", "storm")
 		e.storm(ctx, r)
@@ -31,8 +31,8 @@ func (e *Extension) replace(ctx context.Context, r *rand.Rand) {
 }
 
 // takeOver resumes its sessions on a second socket. What the first one carried for them is to be disconnected there, and it may not
-// take them back.
-func (e *Extension) takeOver(ctx context.Context, r *rand.Rand) {
+// take them back. contended: it tries to in the very moment in which they are taken.
+func (e *Extension) takeOver(ctx context.Context, r *rand.Rand, contended bool) {
 	old := e.peer
 	e.lives++
 	q, err := e.connect(ctx, r)
@@ -40,6 +40,9 @@ func (e *Extension) takeOver(ctx context.Context, r *rand.Rand) {
 		return
 	}
 	e.peer = q
+	if contended {
+		e.contend(ctx, old, q)
+	}
 	for _, s := range e.slots {
 		if err := e.enter(ctx, q, s); err != nil {
 			old.Reset()

@@ -36,7 +36,7 @@ func Table() []Fault {
 		{"oversize", "sends a frame, request, list of tools, schema or name that is over its bound", invariant.Told, []Place{Life, Open, Answer, Turn}, 0.01, false},
 		{"malformed", "sends bad JSON, bad UTF-8, strange ids, batches, binary frames", invariant.Told, []Place{Life}, 0.015, false},
 		{"hostiletext", "puts markup, newlines, escape sequences, direction marks and NUL into names, titles, errors and results", invariant.LogLines, []Place{Life, Open, Answer, Turn}, 0.02, false},
-		{"duplicate", "answers twice, declares twice, gives a connection id twice, uses a request id twice", invariant.OutcomeTrue, []Place{Life, Open, Answer, Turn}, 0.02, false},
+		{"duplicate", "answers twice, declares twice, gives a connection id twice, uses a request id twice, resumes a session twice at once, gives the session id of another agent", invariant.OutcomeTrue, []Place{Life, Open, Answer, Turn}, 0.02, false},
 		{"late", "answers after the deadline or just before it", invariant.OutcomeTrue, []Place{Open, Answer, Turn}, 0.01, false},
 		{"never", "never answers", invariant.AnsweredOnce, []Place{Open, Answer, Turn}, 0.005, false},
 		{"replace", "declares the same name or id again, takes its sessions over from a second socket, reconnects in storms, claims sessions of others", invariant.OwnClient, []Place{Life}, 0.015, false},

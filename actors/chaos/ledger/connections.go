@@ -91,6 +91,18 @@ func (c *Connections) Due() (n int) {
 	return n
 }
 
+// Standing is how many connections a server has that is not over.
+func (c *Connections) Standing(server string) (n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, o := range c.open {
+		if o.server == server && o.over.IsZero() {
+			n++
+		}
+	}
+	return n
+}
+
 // Check breaks the promise for each connection that is over for longer than grace, once.
 func (c *Connections) Check(now time.Time, grace time.Duration) {
 	c.mu.Lock()

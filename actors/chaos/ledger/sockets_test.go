@@ -205,3 +205,22 @@ func TestQuantilesAreNearlyRightAndNeverTooLow(t *testing.T) {
 		t.Errorf("the ends are %v", ends)
 	}
 }
+
+func TestTheConnectionsOfAServerThatStandAreCounted(t *testing.T) {
+	c := NewConnections(invariant.NewBook(nil), "socket")
+	standing := func(when string, want int) {
+		t.Helper()
+		if n := c.Standing("s"); n != want {
+			t.Errorf("%s %d connections stand, want %d", when, n, want)
+		}
+	}
+	c.Open("t#1", "t")
+	standing("of another server", 0)
+	c.Open("s#1", "s")
+	c.Open("s#2", "s")
+	standing("opened twice", 2)
+	c.Disconnect("s#1")
+	standing("one disconnected", 1)
+	c.Over("s", time.Now())
+	standing("when the server is over", 0)
+}

@@ -23,6 +23,7 @@ import (
 const (
 	cancelRace = "cancelrace"
 	drop       = "drop"
+	duplicate  = agent.Duplicate
 )
 
 // Chances are the faults of a turn and how probable each is.
@@ -232,6 +233,9 @@ func (d *Driver) open(run context.Context, s *Session) bool {
 	defer cancel()
 	err := s.Open(ctx)
 	if err == nil {
+		if d.cfg.Faults.On(duplicate) { // every agent has given its session the id that the others gave theirs
+			d.cfg.Faults.Injected(duplicate, "agent_session")
+		}
 		return true
 	}
 	refused, ok := errors.AsType[*jsonrpc.Error](err)
