@@ -1,8 +1,10 @@
 package connection
 
 import (
+	"bufio"
 	"encoding/json/v2"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"reflect"
@@ -189,6 +191,29 @@ func TestLimitsOfConnections(t *testing.T) {
 			p.dial()
 		})
 	}
+}
+
+// hijackPanics is the writer of a server that has a fault.
+type hijackPanics struct{ http.ResponseWriter }
+
+func (hijackPanics) Hijack() (net.Conn, *bufio.ReadWriter, error) { panic("a fault of ours") }
+
+// TestAPanicLosesNoSeat has one connection in all, so that a seat which was not given back would keep everybody out.
+func TestAPanicLosesNoSeat(t *testing.T) {
+	p := startPod(t, Config{Connections: 1})
+	r := httptest.NewRequest(http.MethodGet, "http://127.0.0.1/acp", nil)
+	for name, value := range map[string]string{"Upgrade": "websocket", "Connection": "Upgrade", "Sec-Websocket-Version": "13", "Sec-Websocket-Key": "AAAAAAAAAAAAAAAAAAAAAA=="} {
+		r.Header.Set(name, value)
+	}
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("the fault of the server was hidden")
+			}
+		}()
+		p.gateway.ServeHTTP(hijackPanics{httptest.NewRecorder()}, r)
+	}()
+	p.dial()
 }
 
 // TestOrderOfChecks goes through the checks of a frame in their order, on one connection: what is not answered is followed by what is.

@@ -65,8 +65,13 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.identity = v.identity
+	seated := false
+	defer func() { // however this ends, also in a panic: a seat without an actor is given back
+		if !seated {
+			s.leave()
+		}
+	}()
 	if !g.upgrade(w, r, s, v.echo) {
-		s.leave()
 		return
 	}
 	if v.close != 0 {
@@ -76,7 +81,9 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if err := g.accept(*ref, s); err != nil {
 		g.close(s, &Exit{Reason: Refused, Err: err}, "the pod cannot take this connection")
+		return
 	}
+	seated = true
 }
 
 // turnAway refuses before the upgrade.
