@@ -112,7 +112,7 @@ func (n *Node) Find(name string) (found *Node) {
 // and at the actor that owns it, and what is queued for actors that have only the pod's. Below zero, the parts have more than the whole.
 // The pod reads them one after the other, so only a figure that does not move says something.
 func (n *Node) Astray() int64 {
-	if n.Pod == nil {
+	if n.Pod == nil || n.Account.Scope == "" { // whose accounts are the same cannot be told
 		return 0
 	}
 	return n.Pod.BytesUsed - n.parts()
@@ -123,7 +123,7 @@ func (n *Node) parts() int64 {
 	sum := n.Queue.Bytes
 	for i := range n.Children {
 		child := &n.Children[i]
-		if child.Account.Scope == n.Account.Scope && child.Account.Limit == n.Account.Limit {
+		if child.Account.Scope == n.Account.Scope {
 			sum += child.parts()
 		} else {
 			sum += child.Account.Used

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -160,6 +161,10 @@ func peopled(used int64, queued string) string {
 }
 
 func TestEachAccountCountsOnceInTheSumOfAPod(t *testing.T) {
+	nameless, err := pod.ParseTree([]byte(strings.ReplaceAll(peopled(51, ""), `"scope"`, `"other"`)))
+	if err != nil || nameless.Astray() != 0 {
+		t.Errorf("of a pod that does not say whose accounts are whose %d bytes are astray (%v)", nameless.Astray(), err)
+	}
 	for _, test := range []struct {
 		used   int64
 		queued string
