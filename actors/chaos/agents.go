@@ -73,7 +73,7 @@ func (a *agents) driver(r *run, faults *fault.Set) (*prompter.Driver, error) {
 		Open: func(ctx context.Context, _ string) (*wire.Socket, error) {
 			return wire.Open(ctx, wire.Dial{URL: a.pod.ACP(), Timeout: patience})
 		},
-		Folder: a.folder, Canaries: []string{canaryName},
+		Folder: a.folder, Canaries: []string{canaryName}, Used: a.pod.Used,
 	})
 }
 

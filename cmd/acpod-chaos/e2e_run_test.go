@@ -136,7 +136,7 @@ func TestEveryPromiseHoldsUnderAllFaultsAtOnce(t *testing.T) {
 
 // sharpest are the variants of a fault without which its promise would hold also in a pod that has no guard against it.
 var sharpest = map[string][]string{
-	"slowread": {"deaf"}, "slowwrite": {"stall"}, "flood": {"nonsense"}, "replace": {"foreign", "takeover"}, "malformed": {"json", "id"}, "oversize": {"frame", "request"},
+	"slowread": {"deaf"}, "slowwrite": {"stall"}, "flood": {"nonsense", "unread"}, "replace": {"foreign", "takeover"}, "malformed": {"json", "id"}, "oversize": {"frame", "request"},
 	"duplicate": {"resume", "resume_race", "agent_session"},
 }
 

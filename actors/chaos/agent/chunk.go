@@ -50,7 +50,7 @@ type Book struct {
 	Count int // chunks that have come
 	Total int // of how many, as the chunks say; 0 before the first
 	Notes []string
-	Fill  int // bytes of a flood
+	Fill  int // bytes of a flood or a filling
 
 	// Gaps says that chunks may be missing: what a client has missed while it was away. Order and bytes count all the same.
 	Gaps bool
@@ -174,5 +174,12 @@ func (b *Book) End(chunks int) {
 	}
 	if b.Count != chunks && !b.Gaps {
 		b.fault("turn %q brought %d of %d chunks", b.Key, b.Count, chunks)
+	}
+}
+
+// Filled says how many bytes of filling the turn had to bring at least; a flood may have brought more.
+func (b *Book) Filled(bytes int) {
+	if b.Fill < bytes {
+		b.fault("turn %q brought %d of %d bytes of filling", b.Key, b.Fill, bytes)
 	}
 }

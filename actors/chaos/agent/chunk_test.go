@@ -65,4 +65,10 @@ func TestANoteStaysOnePieceAndAFloodIsCounted(t *testing.T) {
 	if len(b.Wrong()) > 0 || strings.Join(b.Notes, "|") != "call x .a...|choice allow" || b.Fill != 40 {
 		t.Errorf("%q %q %d", b.Notes, b.Wrong(), b.Fill)
 	}
+	if b.Filled(40); len(b.Wrong()) > 0 {
+		t.Errorf("all of it came: %q", b.Wrong())
+	}
+	if b.Filled(41); len(b.Wrong()) != 1 {
+		t.Errorf("a byte of it is lost: %q", b.Wrong())
+	}
 }

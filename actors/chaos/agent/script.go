@@ -22,6 +22,7 @@ const (
 //	turn KEY              the key of everything that follows; letters, digits, - and _
 //	chunks N [BYTES]      N numbered chunks, each padded to BYTES
 //	thoughts N [BYTES]    the same as the agent's thoughts
+//	fill N BYTES          N thoughts of BYTES in which nothing is said, cheap to write and to count
 //	call NAME [JSON]      execute_capability through the facade, reported as a tool call; its outcome as a note
 //	search [WORDS]        search_capabilities; the number of names as a note
 //	ask                   a permission request; the choice as a note
@@ -34,8 +35,8 @@ type Script []Step
 // Step is one line of a script.
 type Step struct {
 	Do     string
-	N      int           // chunks, thoughts, fail
-	Bytes  int           // chunks, thoughts
+	N      int           // chunks, thoughts, fill, fail
+	Bytes  int           // chunks, thoughts, fill
 	Text   string        // turn: the key; call: the name; search: the words; end: the reason
 	JSON   string        // call: the arguments, "" = none
 	For    time.Duration // sleep
@@ -71,7 +72,7 @@ func parseStep(line string) (s Step, err error) {
 	switch word {
 	case "turn":
 		s.Text, err = parseKey(rest)
-	case "chunks", "thoughts":
+	case "chunks", "thoughts", "fill":
 		s.N, s.Bytes, err = parseChunks(rest)
 	case "call":
 		name, arguments, _ := strings.Cut(rest, " ")
@@ -151,7 +152,7 @@ func (s Step) String() string {
 	switch s.Do {
 	case "turn", "search", "end":
 		return strings.TrimSpace(s.Do + " " + s.Text)
-	case "chunks", "thoughts":
+	case "chunks", "thoughts", "fill":
 		return fmt.Sprintf("%s %d %d", s.Do, s.N, s.Bytes)
 	case "call":
 		return strings.TrimSpace("call " + s.Text + " " + s.JSON)

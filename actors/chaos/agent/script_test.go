@@ -18,6 +18,8 @@ func TestAScriptSaysOneStepALine(t *testing.T) {
 		{text: "sleep 1m30s\nend refusal\nfail -32000", want: Script{{Do: "sleep", For: 90 * time.Second}, {Do: "end", Text: "refusal"}, {Do: "fail", N: -32000}}},
 		{text: "fault agentcrash:chunk:kill", want: Script{{Do: "fault", Strike: Strike{Crash, AtChunk, "kill"}}}},
 		{text: "fault late:answer", want: Script{{Do: "fault", Strike: Strike{Late, AtAnswer, ""}}}},
+		{text: "fill 3 4096", want: Script{{Do: "fill", N: 3, Bytes: 4096}}},
+		{text: "fill all", bad: "number of chunks"},
 		{text: "dance", bad: `line 1: "dance" is no step`},
 		{text: "turn a b", bad: "is no key"},
 		{text: "turn a\nturn ]", bad: "line 2"},

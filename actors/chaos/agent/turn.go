@@ -133,6 +133,13 @@ func (a *agent) step(t *turn, s Step) error {
 	case "thoughts":
 		said := 0
 		return a.chunk(t, acp.UpdateAgentThought, s, &said, s.N)
+	case "fill":
+		for range s.N {
+			if t.ctx.Err() != nil {
+				return t.ctx.Err()
+			}
+			a.out.update(t.session.id, textBody(acp.UpdateAgentThought, Filler(t.key, s.Bytes)))
+		}
 	case "call":
 		arguments := `{"name":` + quote(s.Text) + `}`
 		if s.JSON != "" {

@@ -115,3 +115,16 @@ func TestATreeAtRestHasNothingInIt(t *testing.T) {
 		t.Error("a root without the figures of the pod passes")
 	}
 }
+
+func TestWhatASessionUsesIsAlsoWithItsClient(t *testing.T) {
+	root, err := ParseTree([]byte(`{"path":"pod","pod":{},"children":[{"path":"pod/gateway/conn-1","account":{"used":70}},{"path":"pod/gateway/conn-2","account":{"used":9}},
+		{"path":"pod/sessions/sess-1","account":{"used":5},"attrs":{"client":"conn-1"}},{"path":"pod/sessions/sess-2","account":{"used":3},"attrs":{"client":""}}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for session, want := range map[string]int64{"sess-1": 75, "sess-2": 3, "sess-3": 0} {
+		if used, ok := root.used(session); used != want || ok != (want != 0) {
+			t.Errorf("%s uses %d (%v), want %d", session, used, ok, want)
+		}
+	}
+}

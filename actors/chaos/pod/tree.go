@@ -72,6 +72,30 @@ func (p *Pod) Tree(ctx context.Context) (*Node, error) {
 	return ParseTree(text)
 }
 
+// Used is what is charged now to the session with that name and to the connection of its client, in bytes: what an agent says goes over
+// from the one to the other. false: there is no such session, or the tree cannot be read.
+func (p *Pod) Used(ctx context.Context, session string) (bytes int64, ok bool) {
+	root, err := p.Tree(ctx)
+	if err != nil {
+		return 0, false
+	}
+	return root.used(session)
+}
+
+func (n *Node) used(session string) (bytes int64, ok bool) {
+	one := n.Find(session)
+	if one == nil {
+		return 0, false
+	}
+	bytes = one.Account.Used
+	if name, _ := one.Attrs["client"].(string); name != "" {
+		if client := n.Find(name); client != nil {
+			bytes += client.Account.Used
+		}
+	}
+	return bytes, true
+}
+
 // ParseTree reads the text of /debug/tree.
 func ParseTree(text []byte) (*Node, error) {
 	var root Node

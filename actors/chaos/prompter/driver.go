@@ -65,7 +65,9 @@ type Config struct {
 	Traffic  *peer.Traffic // may be nil
 	Tally    *ledger.Tally // of turns by their end; may be nil
 	Open     func(ctx context.Context, name string) (*wire.Socket, error)
-	Folder   string        // that Prepare was given
+	Folder   string // that Prepare was given
+	// Used gives the bytes on the accounts of a session, by its place in the tree, and of its client; nil where that cannot be seen.
+	Used     func(ctx context.Context, place string) (int64, bool)
 	Canaries []string      // variables of the agents' environment that they print on stderr
 	Pace     time.Duration // between two turns of a session; 0 = 100 ms
 }
@@ -308,6 +310,8 @@ func (d *Driver) turn(run context.Context, s *Session, rng *rand.Rand, t *Turn) 
 		pause(ctx, t.Drop)
 		d.cfg.Faults.Injected(drop, "in a turn")
 		end, err = s.comeBack(ctx, t.Key, rng)
+	case t.Unread > 0:
+		end, err = d.unread(ctx, s, t, answer)
 	case t.Cancel >= 0:
 		if t.Cancel > 0 {
 			pause(ctx, t.Cancel)
@@ -366,6 +370,7 @@ func (d *Driver) judge(s *Session, t *Turn, end string, err error, away bool) {
 	}
 	if end == "end_turn" && !away {
 		book.End(chunks)
+		book.Filled(t.Fill())
 	}
 	if wrong := book.Wrong(); len(wrong) > 0 {
 		d.cfg.Book.Break(invariant.LastChunk, words, "turn %s (%s) that ended with %q: %s", t.Key, t.Strike, end, strings.Join(wrong, "; "))

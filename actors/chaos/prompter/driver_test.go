@@ -38,6 +38,12 @@ func TestEachTurnThatIsDrawnMakesSense(t *testing.T) {
 			}
 		}
 		drawn[turn.Strike.Fault]++
+		if turn.Unread > 0 {
+			drawn[agent.Flood]++
+			if turn.Fill() < 5*UnreadInPod || !turn.May("end_turn") {
+				t.Fatalf("%q says %d bytes and ends %q", turn.Script, turn.Fill(), turn.Ends)
+			}
+		}
 		if turn.Drop >= 0 {
 			drawn[drop]++
 		}

@@ -18,6 +18,7 @@ type Turn struct {
 	Cancel time.Duration // after that; negative = never, 0 = in the frame after the prompt
 	Drop   time.Duration // the socket is cut after that; negative = it is not
 	Hold   bool          // questions are not answered
+	Unread time.Duration // nothing is read for that long, although the agent says much
 	Ends   []string      // how it may end, in the words of Outcome
 	Calls  []int         // numbers of the calls in it
 }
@@ -135,6 +136,8 @@ func draw(rng *rand.Rand, key string, number int, faults Chances) *Turn {
 	case what == cancelRace:
 		t.Cancel = time.Duration(rng.IntN(3000)) * time.Microsecond * time.Duration(rng.IntN(2)) // half of them in the next frame
 		t.Ends = []string{"cancelled", "end_turn"}
+	case what == agent.Flood && rng.IntN(2) == 0:
+		t = NewUnread(key, time.Duration(1000+rng.IntN(1000))*time.Millisecond)
 	case what == drop:
 		t.Script = append(t.Script[:1], agent.Step{Do: "sleep", For: time.Duration(rng.IntN(200)) * time.Millisecond}, t.Script[len(t.Script)-1])
 		t.Drop = time.Duration(rng.IntN(150)) * time.Millisecond
