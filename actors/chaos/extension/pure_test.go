@@ -84,3 +84,26 @@ func TestPayloadsAreMostlySmall(t *testing.T) {
 		t.Errorf("padding is %.60q", o)
 	}
 }
+
+func TestWhichEndsOfASocketProveNothingOfAFrameOverTheBound(t *testing.T) {
+	for _, test := range []struct {
+		code    int
+		reason  string
+		proxied bool
+		nothing bool
+	}{
+		{0, "", false, true},
+		{1012, "shutdown", false, true},
+		{1013, "slow_reader", false, true},
+		{1008, "pong_timeout", false, true},
+		{1008, "frame_timeout", false, false},
+		{1008, "frame_timeout", true, true},
+		{1002, "protocol_error", true, false},
+		{1000, "", false, false},
+		{1011, "crashed", false, false},
+	} {
+		if nothing := before(test.code, test.reason, test.proxied); nothing != test.nothing {
+			t.Errorf("an end with %d %q (proxied: %v) proves nothing: %v", test.code, test.reason, test.proxied, nothing)
+		}
+	}
+}

@@ -98,10 +98,16 @@ func (p *Peer) Cause() error { return p.cause }
 
 // CloseCode is the code of the pod's close frame, 0 when there was none; after Gone.
 func (p *Peer) CloseCode() int {
+	code, _ := p.Closed()
+	return code
+}
+
+// Closed is the code of the pod's close frame and what it says beside, 0 when there was none; after Gone.
+func (p *Peer) Closed() (code int, reason string) {
 	if closed, ok := errors.AsType[*wire.Closed](p.cause); ok {
-		return closed.Code
+		return closed.Code, closed.Reason
 	}
-	return 0
+	return 0, ""
 }
 
 // Wait returns when both goroutines have ended; they do after Gone.
