@@ -198,15 +198,15 @@ func (r *run) warmUp(ctx context.Context) error {
 		}
 	}
 	for _, s := range r.states {
-		if err := r.settle(ctx, s); err != nil {
+		if err := r.settle(ctx, s, patience); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// settle waits until a pod is at rest and takes its baseline.
-func (r *run) settle(ctx context.Context, s *watch.State) error {
+// settle waits until a pod is at rest, at most for patience, and takes its baseline.
+func (r *run) settle(ctx context.Context, s *watch.State, patience time.Duration) error {
 	for end := time.Now().Add(patience); ; {
 		tree, err := s.Pod.Tree(ctx)
 		unrest := ""
