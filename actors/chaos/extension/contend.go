@@ -43,10 +43,8 @@ func (e *Extension) resumeTwice(ctx context.Context, r *rand.Rand) {
 	if _, other := facadeOf(served[len(served)-1]); one != other {
 		e.w.Book.Break(invariant.TokensBalance, []string{s.entryPlace()}, "%s resumed its session %d twice at once, and was given two tokens", p.Name(), s.number)
 	}
-	for end := time.Now().Add(DisconnectGrace); p.Living() && p.Connections.Standing(s.server.ID) > 1; e.pause(ctx, 20*time.Millisecond) {
-		if ctx.Err() != nil {
-			return
-		}
+	e.pause(ctx, secondOpens)
+	for end := time.Now().Add(DisconnectGrace); p.Living() && p.Connections.Standing(s.server.ID) > 1; <-time.After(20 * time.Millisecond) { // also when the run ends meanwhile
 		if time.Now().After(end) {
 			e.w.Book.Break(invariant.DisconnectedOnce, []string{s.entryPlace(), p.Name()}, "%s resumed its session %d twice at once, and its server has %d MCP connections after %s",
 				p.Name(), s.number, p.Connections.Standing(s.server.ID), DisconnectGrace)
@@ -55,6 +53,9 @@ func (e *Extension) resumeTwice(ctx context.Context, r *rand.Rand) {
 	}
 	e.w.Book.Exercise(invariant.DisconnectedOnce)
 }
+
+// secondOpens is how long a second connection to a server is given to open, if one does: more than a step takes in most cases.
+const secondOpens = 500 * time.Millisecond
 
 // unfit gives the error of a resume that may not be; nil for one that is served, or refused because the pod is full or, where that may be,
 // because somebody is before it.
