@@ -92,7 +92,8 @@ func (s *Session) text(p *peer.Peer, kind, text string) {
 		switch {
 		case h == nil:
 			s.w.Book.Break(invariant.OwnClient, []string{p.Name(), placeOf(s.id)}, "%s: text of no turn of its own: %.120q", p.Name(), piece)
-		case h.over && !strings.Contains(piece[:min(len(piece), 80)], " ~ "): // a flood may go on after the answer
+		case h.over && strings.Contains(piece[:min(len(piece), 80)], " ~ "): // a flood may go on after the answer; the book is its judge's now
+		case h.over:
 			s.w.Book.Break(invariant.LastChunk, []string{p.Name(), placeOf(s.id)}, "%s: text of turn %s after its end: %.120q", p.Name(), h.book.Key, piece)
 		default:
 			h.book.Piece(piece)
