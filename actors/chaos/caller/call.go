@@ -51,7 +51,7 @@ func (c *Callers) call(number int, due time.Time) {
 	answer := c.make(p)
 	c.o.Calls.End(number, answer)
 	c.o.Tally.Add(string(answer.End), time.Since(due))
-	if answer.End == ledger.Aborted && p.key != "" && !p.tool.ReadOnly { // what only reads may be done again
+	if answer.End == ledger.Aborted && p.repeated() {
 		c.again(p)
 	}
 }
@@ -72,14 +72,18 @@ func (c *Callers) plan(number int, target Target, r *rand.Rand) plan {
 	switch p.fault {
 	case "cancelrace":
 		p.doomed = !p.modern && r.IntN(2) == 0
-	case "abort": // one that may run on and is repeated would be waited for in vain
-		p.doomed = (p.atOnce() || p.key == "") && r.IntN(2) == 0
+	case "abort": // one that is repeated would be waited for in vain
+		p.doomed = !p.repeated() && r.IntN(2) == 0
 	}
 	return p
 }
 
-// atOnce tells whether the call ends when its request is closed; any other runs on for a while.
-func (p plan) atOnce() bool { return p.modern || p.tool.ReadOnly }
+// repeated tells whether the call is made again when its request was closed: under its key, unless it only reads and may be done again.
+func (p plan) repeated() bool { return p.key != "" && !p.tool.ReadOnly }
+
+// atOnce tells whether the call ends when its request is closed; any other runs on for a while, or for its repeat, which may come before
+// the pod knows of the end of the first request.
+func (p plan) atOnce() bool { return (p.modern || p.tool.ReadOnly) && !p.repeated() }
 
 // again repeats a call whose end its caller has not seen, under its key: it may have been executed, and is not executed again. Half of
 // the repeats come while the call still runs on for nobody, and half when that is over.
