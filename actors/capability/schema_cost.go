@@ -110,11 +110,11 @@ type load struct {
 // weigh reads through arguments once. They are well-formed.
 func weigh(args []byte) load {
 	l := load{bytes: len(args)}
-	from, text := 0, 0 // of the text that ended last
+	text := 0 // length of the text that ended last
 	for i := 0; i < len(args); i++ {
 		switch args[i] {
 		case '"':
-			from = i
+			from := i
 			i = closingQuote(args, i+1)
 			text = i - from
 		case ':':

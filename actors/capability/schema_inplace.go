@@ -3,6 +3,7 @@ package capability
 import (
 	"bytes"
 	"encoding/json/jsontext"
+	"errors"
 	"io"
 	"strconv"
 	"unicode/utf8"
@@ -23,7 +24,7 @@ func (p *plain) takes(args []byte) bool {
 		return false
 	}
 	_, err := d.ReadToken()
-	return err == io.EOF
+	return errors.Is(err, io.EOF)
 }
 
 // inPlace decodes strictly and copies nothing: of a bytes.Buffer the decoder reads the bytes themselves. Of text it takes what

@@ -63,7 +63,8 @@ func TestAnAbandonedSessionAnswersCountsAndFreesEverythingOnce(t *testing.T) {
 			p.settle()
 			crowd(p, c)
 			p.settle()
-			go p.client("k", 0).resume(id, roomServer)
+			other := p.client("k", 0)
+			go func() { other.resume(id, roomServer) }()
 		}},
 		"in granting itself to another": {"granted", func(p *pod, c *client, id string) {
 			held(p, c, id)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -167,7 +168,7 @@ func TestWrongKeysPileUpNothing(t *testing.T) {
 		}
 		defer conn.Close()
 		_ = conn.SetDeadline(time.Now().Add(5 * patience))
-		transport := &http.Transport{Dial: func(string, string) (net.Conn, error) { return conn, nil }, MaxConnsPerHost: 1}
+		transport := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) { return conn, nil }, MaxConnsPerHost: 1}
 		defer transport.CloseIdleConnections()
 		for i := range n {
 			request, _ := http.NewRequest("GET", "http://"+p.Public+"/acp", nil)

@@ -2,6 +2,7 @@ package door
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"log"
 	"log/slog"
@@ -23,7 +24,7 @@ func (told Panics) Guard(next http.Handler) http.Handler {
 			if p == nil {
 				return
 			}
-			if p != http.ErrAbortHandler {
+			if err, ok := p.(error); !ok || !errors.Is(err, http.ErrAbortHandler) {
 				told(cutValue(fmt.Sprint(p)), debug.Stack())
 				lastAnswer(w)
 			}

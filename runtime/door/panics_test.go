@@ -37,8 +37,7 @@ func TestAPanicIsToldAndAnswered(t *testing.T) {
 			panic("boom")
 		}, 0, "boom"},
 		{"with a fault of the runtime", func(http.ResponseWriter, *http.Request) {
-			var none map[string]int
-			none["x"] = 1
+			noMap()["x"] = 1
 		}, 500, "assignment to entry in nil map"},
 		{"with very much to say", func(http.ResponseWriter, *http.Request) { panic(strings.Repeat("x", 1<<20)) }, 500, strings.Repeat("x", 256)},
 		{"by a handler that ends its connection", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, 0, ""},
@@ -164,3 +163,5 @@ func served(t *testing.T, srv *http.Server) int {
 	}
 	return response.StatusCode
 }
+
+func noMap() map[string]int { return nil }

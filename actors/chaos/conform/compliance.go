@@ -55,7 +55,7 @@ func complianceRows() []Row {
 			s.close()
 			for _, method := range []string{"session/prompt", "session/resume"} {
 				m := p.answer(p.send(method, object{"sessionId": s.id, "cwd": "/", "mcpServers": []any{}, "prompt": []any{object{"type": "text", "text": greeting}}}))
-				p.refused(m, jsonrpc.InvalidParams, method+" of a closed session")
+				_ = p.refused(m, jsonrpc.InvalidParams, method+" of a closed session")
 			}
 			a.note("a result, then -32602")
 		}},
@@ -74,7 +74,7 @@ func complianceRows() []Row {
 			p := a.greeted()
 			for _, id := range []string{"sess_00000000-0000-4000-8000-000000000000", "sess_", "nonsense", ""} {
 				m := p.answer(p.send("session/resume", object{"sessionId": id, "cwd": "/", "mcpServers": []any{}}))
-				p.refused(m, jsonrpc.InvalidParams, "an id of nobody")
+				_ = p.refused(m, jsonrpc.InvalidParams, "an id of nobody")
 			}
 			a.note("-32602")
 		}},
@@ -223,7 +223,7 @@ func idsComeBack(a *attempt) {
 	for _, id := range ids {
 		p.expect(id)
 		p.raw(`{"jsonrpc":"2.0","id":` + id + `,"method":"_wirecheck/ping"}`)
-		p.refused(p.answer(id), jsonrpc.MethodNotFound, "the request "+id)
+		_ = p.refused(p.answer(id), jsonrpc.MethodNotFound, "the request "+id)
 	}
 	a.note("%d of them", len(ids))
 }
@@ -237,7 +237,7 @@ func ownAnswers(a *attempt) {
 		pairs = append(pairs, pair{p.send("_wirecheck/ping", object{}), p.send("session/list", object{})})
 	}
 	for _, one := range pairs {
-		p.refused(p.answer(one.unknown), jsonrpc.MethodNotFound, "an unknown method")
+		_ = p.refused(p.answer(one.unknown), jsonrpc.MethodNotFound, "an unknown method")
 		if m := p.answer(one.list); m.Error != nil {
 			a.fail(m.show(), "session/list got the answer to another request, or was refused")
 		}
@@ -281,7 +281,7 @@ func secretsDecide(a *attempt) {
 	s := former.open()
 	resume := object{"sessionId": s.id, "cwd": "/", "mcpServers": []any{}}
 	for about, stranger := range map[string]*peer{"a client without a secret": a.greeted(), "a client with another secret": a.greeted(object{"acpod.dev/client": rand.Text() + rand.Text()})} {
-		stranger.refused(stranger.answer(stranger.send("session/resume", resume)), jsonrpc.InvalidParams, "a resume by "+about)
+		_ = stranger.refused(stranger.answer(stranger.send("session/resume", resume)), jsonrpc.InvalidParams, "a resume by "+about)
 	}
 	latter := a.greeted(secret)
 	m := latter.call("session/resume", resume)
@@ -290,6 +290,6 @@ func secretsDecide(a *attempt) {
 	}
 	latter.sessions = append(latter.sessions, &session{p: latter, id: s.id, opened: m})
 	s.closed = true
-	former.refused(former.answer(s.prompt(greeting)), jsonrpc.InvalidParams, "a prompt of the former owner")
+	_ = former.refused(former.answer(s.prompt(greeting)), jsonrpc.InvalidParams, "a prompt of the former owner")
 	a.note("-32602, -32602, a result, -32602")
 }

@@ -30,14 +30,14 @@ func edgeRows() []Row {
 		{Name: "protocol version 0, or none, is refused", Expected: "-32602", check: func(a *attempt) {
 			p := a.enter()
 			for _, params := range []string{`{"protocolVersion":0}`, `{}`, `{"protocolVersion":"1"}`} {
-				p.refused(p.answer(p.send("initialize", params)), jsonrpc.InvalidParams, "initialize "+params)
+				_ = p.refused(p.answer(p.send("initialize", params)), jsonrpc.InvalidParams, "initialize "+params)
 			}
 			a.note("-32602")
 		}},
 		{Name: "nothing comes before initialize", Expected: "-32002", check: func(a *attempt) {
 			p := a.enter()
 			for _, method := range []string{"session/new", "session/resume", "session/prompt", "session/list", "session/close"} {
-				p.refused(p.answer(p.send(method, object{"cwd": "/", "mcpServers": []any{}})), jsonrpc.NotInitialized, method+" before initialize")
+				_ = p.refused(p.answer(p.send(method, object{"cwd": "/", "mcpServers": []any{}})), jsonrpc.NotInitialized, method+" before initialize")
 			}
 			a.note("-32002")
 		}},
@@ -50,7 +50,7 @@ func edgeRows() []Row {
 			p := a.greeted()
 			p.expect(`"deepest"`)
 			p.raw(nested(`"deepest"`, deepest))
-			p.refused(p.answer(`"deepest"`), jsonrpc.MethodNotFound, "a request that is nested 10,000 deep")
+			_ = p.refused(p.answer(`"deepest"`), jsonrpc.MethodNotFound, "a request that is nested 10,000 deep")
 			p.bad(nested("1", deepest+1), jsonrpc.CodeParse, "null")
 			p.ping()
 			a.note("-32700 at 10,001")
@@ -64,7 +64,7 @@ func edgeRows() []Row {
 			p := a.greeted()
 			p.expect(`"odd"`)
 			p.raw(`{"jsonrpc":"2.0","id":"odd","method":"_wirecheck/ping","params":{"a":1,"a":2,"b":"\ud800","c":1e400}}`)
-			p.refused(p.answer(`"odd"`), jsonrpc.MethodNotFound, "a request with odd params")
+			_ = p.refused(p.answer(`"odd"`), jsonrpc.MethodNotFound, "a request with odd params")
 			a.note("-32601")
 		}},
 		{Name: "an id of another type is refused", Expected: "-32600 with id null", check: badFrames(jsonrpc.InvalidRequest, "null",
@@ -118,7 +118,7 @@ func edgeRows() []Row {
 		{Name: "session/cancel as a request is refused", Expected: "-32600 with its id", check: func(a *attempt) {
 			p := a.greeted()
 			s := p.open()
-			p.refused(p.answer(p.send("session/cancel", object{"sessionId": s.id})), jsonrpc.InvalidRequest, "session/cancel with an id")
+			_ = p.refused(p.answer(p.send("session/cancel", object{"sessionId": s.id})), jsonrpc.InvalidRequest, "session/cancel with an id")
 			a.note("-32600")
 		}},
 		{Name: "an answer that nobody waits for is taken in silence", Expected: "silence", check: func(a *attempt) {
@@ -148,7 +148,7 @@ func edgeRows() []Row {
 			p := a.greeted()
 			text := []any{object{"type": "text", "text": greeting}}
 			for _, params := range []any{object{"prompt": text}, object{"sessionId": 7, "prompt": text}, object{"sessionId": "sess_00000000-0000-4000-8000-000000000000", "prompt": text}} {
-				p.refused(p.answer(p.send("session/prompt", params)), jsonrpc.InvalidParams, "a prompt without its session")
+				_ = p.refused(p.answer(p.send("session/prompt", params)), jsonrpc.InvalidParams, "a prompt without its session")
 			}
 			a.note("-32602")
 		}},
@@ -187,7 +187,7 @@ func hello1Of(id string) string {
 func (p *peer) bad(frame string, code int, id string) {
 	p.expect(id)
 	p.raw(frame)
-	p.refused(p.answer(id), code, shown(frame))
+	_ = p.refused(p.answer(id), code, shown(frame))
 }
 
 // badFrames wants each frame to be refused so, on one connection that lives on.

@@ -299,7 +299,7 @@ func (p *peer) fault(format string, values ...any) {
 // ping is a round trip: what the pod had to say at once has come before it.
 func (p *peer) ping() {
 	m := p.answer(p.send("_wirecheck/ping", object{}))
-	p.refused(m, jsonrpc.MethodNotFound, "an unknown method")
+	_ = p.refused(m, jsonrpc.MethodNotFound, "an unknown method")
 }
 
 // silent wants the pod to say nothing to what f does, its own notifications aside, and to be there after it.

@@ -149,7 +149,7 @@ func tunnelRows() []Row {
 			one := newServer(a.name(), genA)
 			p.openReady(one)
 			m := p.answer(p.send("mcp/message", object{"connectionId": one.connections[0], "method": "sampling/createMessage", "params": object{"messages": []any{}}}))
-			p.refused(m, jsonrpc.MethodNotFound, "a request of a server")
+			_ = p.refused(m, jsonrpc.MethodNotFound, "a request of a server")
 			a.note("-32601")
 		}},
 		{Name: "a changed list is fetched again", Expected: "tools/list after notifications/tools/list_changed", check: func(a *attempt) {
