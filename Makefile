@@ -28,6 +28,9 @@ build:
 ## test: everything that needs nothing but Go, in under 10 minutes on 2 cores
 test:
 	$(RACE) -timeout 9m ./...
+ifeq ($(CC_FOUND),yes)
+	go test -timeout 5m -parallel 2 $$(./.ci/without-race)
+endif
 
 ## sim: the kernel's seeded simulation at length
 sim:
