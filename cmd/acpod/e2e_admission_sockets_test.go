@@ -1,8 +1,8 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
-	"context"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -160,21 +160,30 @@ func TestWrongKeysPileUpNothing(t *testing.T) {
 	t.Parallel()
 	p := startPod(t, with(baseConfig, "acp.auth_key", `"the.key"`, "limits.handshakes", "4", "limits.connections", "8"))
 	right := "Authorization: Bearer the.key\r\n"
-	wrong := func(n int) { // over one connection, as fast as it goes
-		conn, err := net.Dial("tcp", p.Public)
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		defer conn.Close()
-		_ = conn.SetDeadline(time.Now().Add(5 * patience))
-		transport := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) { return conn, nil }, MaxConnsPerHost: 1}
-		defer transport.CloseIdleConnections()
+	wrong := func(n int) { // over one connection as long as it is kept, as fast as it goes
+		var conn net.Conn
+		var in *bufio.Reader
+		defer func() {
+			if conn != nil {
+				_ = conn.Close()
+			}
+		}()
 		for i := range n {
-			request, _ := http.NewRequest("GET", "http://"+p.Public+"/acp", nil)
-			request.Header.Set("Authorization", fmt.Sprintf("Bearer wrong-%d", i))
-			request.Header.Set("X-Forwarded-For", fmt.Sprintf("10.%d.%d.%d", i>>16, i>>8&255, i&255))
-			response, err := transport.RoundTrip(request)
+			if conn == nil {
+				var err error
+				if conn, err = net.Dial("tcp", p.Public); err != nil {
+					t.Error(err)
+					return
+				}
+				_ = conn.SetDeadline(time.Now().Add(5 * patience))
+				in = bufio.NewReader(conn)
+			}
+			_, err := fmt.Fprintf(conn, "GET /acp HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer wrong-%d\r\nX-Forwarded-For: 10.%d.%d.%d\r\n\r\n", p.Public, i, i>>16, i>>8&255, i&255)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			response, err := http.ReadResponse(in, nil)
 			if err != nil {
 				t.Error(err)
 				return
@@ -184,6 +193,10 @@ func TestWrongKeysPileUpNothing(t *testing.T) {
 			if response.StatusCode != http.StatusUnauthorized {
 				t.Errorf("a wrong key is answered %s", response.Status)
 				return
+			}
+			if response.Close {
+				_ = conn.Close()
+				conn = nil
 			}
 		}
 	}
