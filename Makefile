@@ -43,11 +43,12 @@ storm: sim
 # Rates of faults are per extension: with many of them a part of each is enough.
 CHAOS := ./bin/acpod-chaos run --spawn --assert
 SEED  ?= 1
+FAULTS ?= all*0.5
 
-## chaos: three minutes of the harness with all faults and 300 extensions (SEED=1)
+## chaos: three minutes of the harness with all faults and 300 extensions (SEED=1, FAULTS=all*0.5)
 chaos: build
 	@mkdir -p artifacts
-	$(CHAOS) --faults 'all*0.5' --extensions 300 --sessions 300 --duration 3m --rate 100 --seed $(SEED) --report artifacts/chaos.json
+	$(CHAOS) --faults '$(FAULTS)' --extensions 300 --sessions 300 --duration 3m --rate 100 --seed $(SEED) --report artifacts/chaos.json
 
 ## soak: half an hour of it with 1,000 extensions; what the last one said is in docs/soak.md
 soak: build
