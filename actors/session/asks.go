@@ -26,6 +26,11 @@ type ask struct {
 // onCalled is a request of the agent. Permission is all that it may ask for: we claimed no files and no terminals.
 func (x *session) onCalled(m agent.Called) {
 	x.touch()
+	if m.From != x.conv.ref { // it is gone, and waits for no answer
+		x.c.Refuse("agent_request")
+		m.Held.Release()
+		return
+	}
 	if m.Method != acp.MethodPermission {
 		x.c.Refuse("agent_request")
 		m.Held.Release()
@@ -40,7 +45,7 @@ func (x *session) onCalled(m agent.Called) {
 	}
 	o, _ := jsonrpc.ParseObject(m.Params) // ParsePermission read it
 	switch decision := decide(x.s.cfg.PermissionRules, x.s.cfg.Permissions, capabilityOf(m.Params)); {
-	case x.foreign(o) || x.turn.phase == ending || len(x.asks) == maxAsks:
+	case x.foreign(m.From, o) || x.turn.phase == ending || len(x.asks) == maxAsks:
 		x.c.Refuse("permission")
 		x.outcome(m.ID, acp.CancelledOutcome())
 	case decision == Allow:

@@ -26,6 +26,36 @@ type conversation struct {
 	timeout func()        // takes agent.new_timeout back
 }
 
+// parted is the agent whose end came last. Its end may overtake what it said before, and its successor may call its session as it did, so
+// it is the generation that tells their words apart. id is "" for one that was never open, or was stopped: nothing of it is passed on.
+type parted struct {
+	ref kernel.Ref
+	id  string
+}
+
+// silenced tells whether nothing that an agent says is passed on any more.
+func (x *session) silenced(from kernel.Ref) bool {
+	switch from {
+	case x.conv.ref:
+		return x.conv.phase == stopping
+	case x.parted.ref:
+		return x.parted.id == ""
+	}
+	return true
+}
+
+// foreign tells whether what an agent says is of no session here: by one that is silenced, or about another session than it has here.
+func (x *session) foreign(from kernel.Ref, params jsonrpc.Object) bool {
+	id, err := params.Text("sessionId")
+	switch {
+	case err != nil || x.silenced(from):
+		return true
+	case from == x.parted.ref:
+		return id != x.parted.id
+	}
+	return x.conv.phase == alive && id != x.conv.id
+}
+
 type convPhase uint8
 
 const (
@@ -124,7 +154,7 @@ var noHTTP = facadeReport{state: facadeFailed, reason: "the agent takes no MCP s
 
 // onReady follows the handshake: session/new.
 func (x *session) onReady(m agent.Ready) {
-	if x.conv.phase != starting {
+	if x.conv.phase != starting || m.From != x.conv.ref {
 		return
 	}
 	x.conv.info, x.conv.credits, x.conv.noise = m.Info, m.Credits, m.Noise
@@ -235,7 +265,6 @@ func (x *session) stopAgent() {
 		return
 	}
 	x.forgetAgent()
-	x.silenced = x.conv.id
 	x.conv = conversation{phase: stopping, ref: x.conv.ref, info: x.conv.info}
 	x.c.Stop(x.conv.ref, errStopAgent)
 }
@@ -267,6 +296,7 @@ func (x *session) onExited(m kernel.Exited) {
 		was.timeout()
 	}
 	x.forgetAgent()
+	x.parted = parted{was.ref, was.id}
 	x.conv = conversation{info: was.info}
 	switch was.phase {
 	case starting, newing:

@@ -25,6 +25,7 @@ type agents struct {
 	refuse func(params string) *jsonrpc.Error // of session/new
 	early  []string                           // updates before the answer of session/new
 	start  error                              // cannot start
+	alike  bool                               // all call their session the same
 	slow   time.Duration                      // time that a stop takes
 	all    []*fakeAgent
 }
@@ -72,7 +73,12 @@ func (a *agents) count() int {
 	return len(a.all)
 }
 
-func (f *fakeAgent) id() string { return fmt.Sprintf("inner-%d", f.n) }
+func (f *fakeAgent) id() string {
+	if f.of.alike {
+		return "inner"
+	}
+	return fmt.Sprintf("inner-%d", f.n)
+}
 
 // token is what stands in its environment.
 func (f *fakeAgent) token() string {
@@ -90,7 +96,7 @@ func (f *fakeAgent) Start(c *kernel.Ctx) error {
 		return f.of.start
 	}
 	info := f.of.info
-	return f.owner.Tell(agent.Ready{Info: &info, Credits: f.credits, Noise: f.noise.Load})
+	return f.owner.Tell(agent.Ready{From: f.ref, Info: &info, Credits: f.credits, Noise: f.noise.Load})
 }
 
 func (f *fakeAgent) Stop(_ *kernel.Ctx, cause error) {
@@ -174,7 +180,7 @@ func (f *fakeAgent) tellRaw(params []byte) {
 		credit = nil // more than a pump would pass on
 	}
 	held, _ := f.owner.Account().Acquire(int64(len(params)))
-	_ = f.owner.Tell(agent.Update{Params: params, Held: held, Credit: credit})
+	_ = f.owner.Tell(agent.Update{From: f.ref, Params: params, Held: held, Credit: credit})
 }
 
 func canceled() context.Context {
@@ -219,7 +225,7 @@ func (f *fakeAgent) exit(code int) {
 func (f *fakeAgent) ask(id int64, method, params string) {
 	f.of.pod.t.Helper()
 	f.do(func(*kernel.Ctx) error {
-		return f.owner.Tell(agent.Called{ID: jsonrpc.IntID(id), Method: method, Params: []byte(params)})
+		return f.owner.Tell(agent.Called{From: f.ref, ID: jsonrpc.IntID(id), Method: method, Params: []byte(params)})
 	})
 }
 
@@ -260,5 +266,7 @@ func (a *agents) is(set func(a *agents)) {
 // note sends a notification of the agent that is no update.
 func (f *fakeAgent) note(method, params string) {
 	f.of.pod.t.Helper()
-	f.do(func(*kernel.Ctx) error { return f.owner.Tell(agent.Noted{Method: method, Params: []byte(params)}) })
+	f.do(func(*kernel.Ctx) error {
+		return f.owner.Tell(agent.Noted{From: f.ref, Method: method, Params: []byte(params)})
+	})
 }

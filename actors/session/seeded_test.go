@@ -214,7 +214,7 @@ func (m *monkey) agent(what int) {
 			f.turn.Answer(replyFor(`{"stopReason":"end_turn"}`), nil)
 		case what == 4:
 			ask := `{"sessionId":"` + f.id() + `","toolCall":{},"options":[{"optionId":"x","name":"x","kind":"allow_once"}]}`
-			_ = f.owner.Tell(agent.Called{ID: jsonrpc.IntID(7), Method: acp.MethodPermission, Params: []byte(ask)})
+			_ = f.owner.Tell(agent.Called{From: f.ref, ID: jsonrpc.IntID(7), Method: acp.MethodPermission, Params: []byte(ask)})
 		default:
 			f.tellUpdate(f.id())
 		}

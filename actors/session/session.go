@@ -84,19 +84,19 @@ type session struct {
 	tunnelled int // tunnels opened, for their names
 	facade    facadeReport
 
-	conv     conversation
-	silenced string // the session id of an agent that was stopped: what it still says is dropped
-	turn     turn
-	prompt   prompt
-	asks     []*ask
-	tools    toolCalls
-	over     bool // this generation has ended itself
-	parting  bool // … and waits for its agent, which reads its last words
-	ttl      func()
-	retry    func()
-	since    time.Time // end of the last turn, or the last client's going
-	idleFor  time.Time // end of the last turn, or the opening
-	merged   int64     // of the outbox, as far as it was shown
+	conv    conversation
+	parted  parted
+	turn    turn
+	prompt  prompt
+	asks    []*ask
+	tools   toolCalls
+	over    bool // this generation has ended itself
+	parting bool // … and waits for its agent, which reads its last words
+	ttl     func()
+	retry   func()
+	since   time.Time // end of the last turn, or the last client's going
+	idleFor time.Time // end of the last turn, or the opening
+	merged  int64     // of the outbox, as far as it was shown
 }
 
 // request is an open request of a client, and the obligation to answer it.

@@ -17,7 +17,7 @@ func asError[T error](err error, target *T) bool { return errors.As(err, target)
 func (x *session) onUpdate(m agent.Update) {
 	x.touch()
 	o, err := jsonrpc.ParseObject(m.Params)
-	if err != nil || x.foreign(o) {
+	if err != nil || x.foreign(m.From, o) {
 		x.c.Refuse("agent_update")
 		m.Held.Release()
 		m.Credit.Done()
@@ -25,19 +25,12 @@ func (x *session) onUpdate(m agent.Update) {
 	}
 	w := x.tools.note(o, x.c.Now())
 	it := newUpdate(x.translated(acp.MethodSessionUpdate, o), m.Held, m.Credit, w)
-	if x.conv.phase == starting || x.conv.phase == newing {
+	if m.From == x.conv.ref && x.conv.phase != alive {
 		about, _ := o.Text("sessionId") // foreign has read it
 		x.out.wait(it, about)
 		return
 	}
 	x.out.push(it)
-}
-
-// foreign tells whether what the agent says is about another session than the one that it has here, or comes from an agent
-// that was stopped.
-func (x *session) foreign(params jsonrpc.Object) bool {
-	id, err := params.Text("sessionId")
-	return err != nil || x.conv.phase == alive && id != x.conv.id || x.silenced != "" && id == x.silenced && id != x.conv.id
 }
 
 // translated is the notification with our session id in place of the agent's.
@@ -74,6 +67,9 @@ func (x *session) push(frame []byte, w weight) {
 func (x *session) onSkipped(m agent.Skipped) {
 	x.touch()
 	x.c.Refuse(m.Scope)
+	if x.silenced(m.From) {
+		return
+	}
 	x.out.skip(gap{updates: 1, bytes: m.Bytes, scope: m.Scope})
 }
 
@@ -81,7 +77,7 @@ func (x *session) onSkipped(m agent.Skipped) {
 func (x *session) onNoted(m agent.Noted) {
 	x.touch()
 	if m.Method == acp.MethodCancelRequest {
-		if id, ok := acp.ParseCancelRequest(m.Params); ok {
+		if id, ok := acp.ParseCancelRequest(m.Params); ok && m.From == x.conv.ref {
 			x.withdrawAsk(id)
 		}
 	} else {

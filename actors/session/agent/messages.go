@@ -53,6 +53,7 @@ type Info = acp.AgentInfo
 
 // Ready tells the owner that the handshake is done, in wire order: requests may follow now.
 type Ready struct {
+	From    kernel.Ref // the generation that says it, in each of these messages: its Exited may have overtaken them
 	Info    *Info
 	PID     int
 	Credits *Credits     // of this process: Open at a cancel, the loss of the client, a stop
@@ -62,6 +63,7 @@ type Ready struct {
 // Update is one session/update of the agent. The receiver owns Held (the lease of the line) and Credit: both are
 // given back when the update was written to the client's socket, kept elsewhere, or dropped.
 type Update struct {
+	From   kernel.Ref
 	Params []byte // raw, a range of the line
 	Held   *kernel.Lease
 	Credit *Credit
@@ -70,6 +72,7 @@ type Update struct {
 // Called is a request of the agent: session/request_permission, fs/…, or one that nobody knows. It is answered by
 // Respond with the same ID.
 type Called struct {
+	From   kernel.Ref
 	ID     jsonrpc.ID
 	Method string
 	Params []byte
@@ -79,12 +82,14 @@ type Called struct {
 // Skipped is a session/update of the agent, in its place, that was not read whole: its line was longer than the limit, or
 // there was no room for it.
 type Skipped struct {
+	From  kernel.Ref
 	Bytes int64
 	Scope string // agent_line_bytes, or the account that was full
 }
 
 // Noted is any other notification of the agent.
 type Noted struct {
+	From   kernel.Ref
 	Method string
 	Params []byte
 	Held   *kernel.Lease

@@ -129,20 +129,20 @@ func (p *reading) line(ctx context.Context, line []byte, lease *kernel.Lease) {
 			return
 		}
 		if !p.tell(ctx, lease, func(l *kernel.Lease) kernel.Msg {
-			return Called{ID: frame.ID, Method: frame.Method, Params: frame.Params, Held: l}
+			return Called{From: p.self, ID: frame.ID, Method: frame.Method, Params: frame.Params, Held: l}
 		}) && p.pending.answer(frame.ID) {
 			p.reply(jsonrpc.AppendError(nil, frame.ID, &jsonrpc.Error{Code: jsonrpc.Internal, Message: "the session takes nothing now"}))
 		}
 	case frame.Method == acp.MethodSessionUpdate:
 		credit, _ := p.credits.Take(ctx, len(line)) // none from a stop on: it does not wait then
 		if !p.tell(ctx, lease, func(l *kernel.Lease) kernel.Msg {
-			return Update{Params: frame.Params, Held: l, Credit: credit}
+			return Update{From: p.self, Params: frame.Params, Held: l, Credit: credit}
 		}) {
 			credit.Done()
 		}
 	default:
 		p.tell(ctx, lease, func(l *kernel.Lease) kernel.Msg {
-			return Noted{Method: frame.Method, Params: frame.Params, Held: l}
+			return Noted{From: p.self, Method: frame.Method, Params: frame.Params, Held: l}
 		})
 	}
 }
@@ -207,7 +207,7 @@ func (p *reading) initialized(frame jsonrpc.Frame) {
 	}
 	p.ready.Store(true)
 	_ = p.self.Tell(ready{info.Name, info.Build})
-	if err := p.owner.Tell(Ready{Info: info, PID: p.pid, Credits: p.credits, Noise: p.noise.Load}); err != nil {
+	if err := p.owner.Tell(Ready{From: p.self, Info: info, PID: p.pid, Credits: p.credits, Noise: p.noise.Load}); err != nil {
 		p.self.CountRefusal(ScopeLost)
 	}
 }
@@ -296,7 +296,9 @@ func (p *reading) tooLong(ctx context.Context, at edge, long *jsonrpc.LineTooLon
 		p.reply(jsonrpc.AppendError(nil, id, jsonrpc.Overloaded(refusal)))
 	case jsonrpc.Notification, jsonrpc.Invalid:
 		if method == acp.MethodSessionUpdate {
-			p.tell(ctx, nil, func(*kernel.Lease) kernel.Msg { return Skipped{Bytes: long.Skipped, Scope: refusal.Scope} })
+			p.tell(ctx, nil, func(*kernel.Lease) kernel.Msg {
+				return Skipped{From: p.self, Bytes: long.Skipped, Scope: refusal.Scope}
+			})
 		}
 	}
 }
