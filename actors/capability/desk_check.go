@@ -119,7 +119,7 @@ func (d *desk) send(c *kernel.Ctx, k *call) {
 		d.count(c, 1)
 	}
 	out := Call{ID: k.id, Tool: k.cap.Tool.Name, Arguments: k.args, Deadline: begun.Add(d.limits.Timeout),
-		Limit: begun.Add(d.limits.CallMax), Progress: k.request.Progress, Bytes: k.request.Bytes}
+		Limit: begun.Add(d.limits.CallMax), Owner: d.cfg.Owner, Asides: k.request.Asides, Bytes: k.request.Bytes}
 	k.args, k.request.Arguments, k.request.Bytes = nil, nil, nil // the call has them now
 	ticket, err := k.cap.source.Call(c, out)
 	if err != nil {

@@ -58,8 +58,8 @@ type Request struct {
 	Token       [32]byte
 	RequestID   string // jsonrpc.ID.Key, for notifications/cancelled
 	EndsOnClose bool   // the protocol version is 2026-07-28 or later
-	Progress    func(params []byte)
-	Bytes       *kernel.Lease // of Arguments
+	Asides
+	Bytes *kernel.Lease // of Arguments
 
 	sha [32]byte // of Arguments, once [Execute] has found it
 }

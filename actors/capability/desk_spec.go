@@ -20,6 +20,15 @@ type DeskConfig struct {
 	Audit  Audit                 // nil = none
 	Ledger Ledger                // nil = idempotency keys live as long as the desk's slot
 	Open   *atomic.Int64         // the pod's count of calls in flight; may be nil
+	// Configured are the operator's servers, which every desk has.
+	Configured []Configured
+	// Pins hold back tools that changed; nil = nothing is pinned.
+	Pins Pins
+	// PinScope is [PinOwner].Scope of the session's own servers; "" = nobody knows its client again, so they are pinned for the
+	// session's life alone.
+	PinScope string
+	// Redact takes out of results what the operator's rules name; nil = nothing. It returns its argument where nothing was found.
+	Redact func(result []byte) []byte
 	// Schemas are the pod's compiled schemas; nil = the desk has its own.
 	Schemas *Schemas
 	Limits  DeskLimits

@@ -40,7 +40,7 @@ func (d *Delivery) Missed() {
 func Execute(ctx context.Context, who Caller, r Request) (*Delivery, error) {
 	r.Token, r.sha = who.Token, argsSHA(r.Arguments)
 	p, err := who.Desk.Current().Ask(r)
-	r.Arguments, r.Bytes, r.Progress = nil, nil, nil // the desk has them now
+	r.Arguments, r.Bytes, r.Asides = nil, nil, Asides{} // the desk has them now
 	if err != nil {
 		refusal := who.view().startedBefore(ctx, r)
 		if refusal == nil {

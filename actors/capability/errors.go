@@ -3,6 +3,7 @@ package capability
 import (
 	"errors"
 	"fmt"
+	"time"
 )
 
 // ErrTimeout is the answer of a source whose call's deadline passed.
@@ -10,6 +11,16 @@ var ErrTimeout = errors.New("the call's deadline passed")
 
 // ErrDetached is wrapped by a source's errors when nothing serves it any more.
 var ErrDetached = errors.New("the server is not connected")
+
+// ErrNeedsLogin is wrapped by a source's errors when the server refuses our credentials.
+var ErrNeedsLogin = errors.New("the server refuses the pod's credentials; its operator has to log in")
+
+// BreakerError says that calls of a server are refused for a while, because its transport failed too often.
+type BreakerError struct{ RetryAfter time.Duration } // at least a second
+
+func (e *BreakerError) Error() string {
+	return "the server has failed too often; it is tried again in " + e.RetryAfter.Round(time.Second).String()
+}
 
 // NotSent wraps the reason why a call never left the pod, so that a repeat is safe.
 type NotSent struct{ Cause error }

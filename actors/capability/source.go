@@ -3,6 +3,7 @@ package capability
 import (
 	"time"
 
+	"github.com/acpod/acpod/protocol/jsonrpc"
 	"github.com/acpod/acpod/runtime/kernel"
 )
 
@@ -10,8 +11,8 @@ import (
 // declares and serves through its own socket.
 const BrowserProvider = "openab-browser"
 
-// Source is one MCP server that offers tools. A tunnel implements it, and a
-// configured provider will. The value lives as long as its declaration: it
+// Source is one MCP server that offers tools: a tunnel, or one server of the operator's
+// ([Configured]). The value lives as long as its declaration: it
 // outlives the generations of the actor behind it.
 type Source interface {
 	// Provider is the name shown to agents. Safe from any goroutine.
@@ -23,7 +24,7 @@ type Source interface {
 	// Call starts one call, on a turn of the desk c. An error says that the call
 	// was refused and never left; no answer comes then. Otherwise exactly one
 	// [kernel.Answer] comes: Msg is a [Result] and Lease pays for it, or Err is
-	//   - *[NotSent]: the call never left;
+	//   - *[NotSent]: the call never left; it may wrap [ErrNeedsLogin], *[BreakerError], *kernel.Overloaded;
 	//   - *jsonrpc.Error: the server answered with an error;
 	//   - [ErrTimeout]: its deadline passed, the server was told to stop;
 	//   - anything else: the way to the server broke after the call may have left.
@@ -39,10 +40,29 @@ type Call struct {
 	Arguments []byte // exact bytes of a JSON object
 	Deadline  time.Time
 	Limit     time.Time // progress extends the deadline, never past this
-	// Progress, when set, is given the raw params of each notifications/progress
-	// of this call, on the source's turn. It must not block and must copy what it keeps.
+	Owner     string    // whose call it is: DeskConfig.Owner, "-" for anonymous callers
+	Asides
+	Bytes *kernel.Lease
+}
+
+// Asides are what a caller can be told, or asked, beside the result of its call. Each is nil where the caller's protocol
+// cannot carry it. They run on the source's turn: they must not block and must copy what they keep.
+type Asides struct {
+	// Progress is given the raw params of each notifications/progress of the call.
 	Progress func(params []byte)
-	Bytes    *kernel.Lease
+	// Log is given the raw params of each notifications/message that is about the call.
+	Log func(params []byte)
+	// Elicit puts a server's elicitation/create to the caller's user.
+	Elicit func(Elicitation)
+}
+
+// Elicitation is a question of a server to the user behind a call.
+type Elicitation struct {
+	Provider string // for the user: who asks
+	Params   []byte // as the server wrote them
+	// Answer is called once, from any goroutine, with the raw result ({"action": …}) or an error. One that comes after the
+	// call's end, or twice, does nothing.
+	Answer func(result []byte, failed *jsonrpc.Error)
 }
 
 // Lease is the lease of the arguments ([kernel.Leased]).

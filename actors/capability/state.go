@@ -8,6 +8,8 @@ const (
 	Ready                   // its real list is published, calls are taken
 	Failed                  // could not be connected or listed
 	Detached                // was connected and is gone; what it offered stays listed
+	Idle                    // not connected, and connects when it is called or asked ([Configured])
+	LoggedOut               // refuses us until its credentials change; what it offered stays listed
 )
 
 func (s State) String() string {
@@ -20,6 +22,10 @@ func (s State) String() string {
 		return "failed"
 	case Detached:
 		return "detached"
+	case Idle:
+		return "idle"
+	case LoggedOut:
+		return "needs_login"
 	}
 	return "invalid"
 }

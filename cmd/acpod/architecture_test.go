@@ -34,7 +34,14 @@ var arrows = map[string][]string{
 
 	"actors/audit":             below("actors/capability"),
 	"actors/capability/search": {"protocol/jsonrpc", "protocol/mcp"},
-	"actors/capability":        below("actors/capability/search"),
+	"actors/capability/redact": {"protocol/jsonrpc"},
+	"actors/capability":        below("actors/capability/search", "actors/capability/redact"),
+	"actors/capability/pins":   below("actors/capability"),
+	"actors/provider/link":     below(),
+	"actors/provider/mcpjson":  {"protocol/jsonrpc"},
+	"actors/provider/stdio":    below("actors/provider/link"),
+	"actors/provider/httplink": below("actors/provider/link"),
+	"actors/provider":          below("actors/capability", "actors/capability/redact", "actors/provider/link", "actors/provider/mcpjson", "actors/provider/stdio", "actors/provider/httplink"),
 	"actors/tunnel":            below("actors/capability"),
 	"actors/session/agent":     below(),
 	"actors/session":           below("actors/session/agent", "actors/tunnel", "actors/capability"),
@@ -43,7 +50,7 @@ var arrows = map[string][]string{
 	"actors/playground":        {},
 	"actors/pod/config":        {},
 	"actors/pod": below("actors/pod/config", "actors/audit", "actors/capability", "actors/tunnel", "actors/session", "actors/session/agent",
-		"actors/connection", "actors/facade", "actors/playground"),
+		"actors/connection", "actors/facade", "actors/playground", "actors/capability/pins", "actors/capability/redact", "actors/provider", "actors/provider/mcpjson"),
 
 	"actors/playground/demo": {},
 

@@ -1,0 +1,26 @@
+package capability
+
+import "github.com/acpod/acpod/runtime/kernel"
+
+// Configured is one server of the operator's mcp.json. Every desk of the pod has it, the anonymous one too.
+// What it is connected to is nobody's session. All methods are safe from any goroutine but those that take a Ctx.
+type Configured interface {
+	Source
+	// Allows is the operator's tool_filter, by published name: a pure function of the configuration. What it does not allow
+	// stands in no list, and is refused before anything is connected.
+	Allows(tool string) bool
+	// Discover has it connect and list, where that may be tried now, on a turn of the desk c. Exactly one [kernel.Answer]
+	// comes when Tools() tells the list, or why there is none; Msg is [Discovered]. It comes at once where nothing is to
+	// be waited for. An error says that no answer comes.
+	Discover(c *kernel.Ctx) (kernel.Ticket, error)
+}
+
+// Discovered answers Configured.Discover.
+type Discovered struct{}
+
+// Isolated is a configured server of which each session has one of its own: a desk spawns the spec as a child of its own, and uses
+// the source that comes with it.
+type Isolated interface {
+	Configured
+	Instance(tag string) (Configured, kernel.Spec)
+}
