@@ -82,7 +82,8 @@ const (
 const lineBytes = 1 << 20
 
 // Prepare fills the folder and gives the lines of the pod's config that belong to it: the tables [agent] and what of [limits] the
-// agents know about. sessions bounds agents.
+// agents know about. sessions is how many are open at a time. Beside each there may be agents of its former ones that die slowly and keep
+// their places until they are gone: with fewer places an idle session would be suspended for another, rightly, and its next prompt refused.
 func Prepare(folder, program string, sessions int) (agentTOML, limitsTOML string, err error) {
 	records := filepath.Join(folder, recordsDir)
 	if err := makeFolder(records); err != nil {
@@ -93,7 +94,7 @@ func Prepare(folder, program string, sessions int) (agentTOML, limitsTOML string
 	}
 	agentTOML = fmt.Sprintf("command = [%q, \"agent\", \"--plan\", %q, \"--records\", %q]\nmax_sessions = %d\nstart_timeout = \"20s\"\nnew_timeout = \"20s\"\n"+
 		"cancel_timeout = \"2s\"\nstop_grace = \"500ms\"\npermission_timeout = \"30s\"\nturn_idle_timeout = \"60s\"\n",
-		program, filepath.Join(folder, planFile), records, sessions+2)
+		program, filepath.Join(folder, planFile), records, 4*sessions)
 	return agentTOML, fmt.Sprintf("agent_line_bytes = %d\n", lineBytes), nil
 }
 
