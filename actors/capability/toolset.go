@@ -2,6 +2,7 @@ package capability
 
 import (
 	"sync"
+	"sync/atomic"
 
 	"github.com/acpod/acpod/actors/capability/search"
 	"github.com/acpod/acpod/protocol/mcp"
@@ -28,6 +29,17 @@ type List struct {
 type Tool struct {
 	mcp.Tool
 	doc func() search.Doc
+	sum atomic.Pointer[[32]byte]
+}
+
+// Sum is that of the tool's [Digest], made once.
+func (t *Tool) Sum() [32]byte {
+	if sum := t.sum.Load(); sum != nil {
+		return *sum
+	}
+	sum := DigestOf(&t.Tool).Sum()
+	t.sum.Store(&sum)
+	return sum
 }
 
 // NewList makes a list of tools; of equal names the first counts. bytes pay for
