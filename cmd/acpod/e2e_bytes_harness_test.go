@@ -118,7 +118,7 @@ func (e *extension) pending() string {
 
 // calling is a call of the facade on a bare socket, whose answer is read when and as fast as the test likes.
 type calling struct {
-	t      *testing.T
+	t      testing.TB
 	conn   *net.TCPConn
 	reader *bufio.Reader
 }

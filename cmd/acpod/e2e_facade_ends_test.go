@@ -22,7 +22,7 @@ func readsAndWrites(generation generation) *mcpServer {
 
 // inFlight is a call that an agent has open.
 type inFlight struct {
-	t      *testing.T
+	t      testing.TB
 	result chan toolResult
 	hangUp func()
 }

@@ -21,7 +21,7 @@ import (
 func arguments(more ...string) setting { return func(c *exec.Cmd) { c.Args = append(c.Args, more...) } }
 
 // fetch asks for one path and gives the status, the headers and the body.
-func fetch(t *testing.T, method, url string, header http.Header) (int, http.Header, string) {
+func fetch(t testing.TB, method, url string, header http.Header) (int, http.Header, string) {
 	t.Helper()
 	request, err := http.NewRequest(method, url, nil)
 	if err != nil {

@@ -125,7 +125,7 @@ func (p *pod) agentOf(session string) (pid int) {
 }
 
 // environ is the environment of a process.
-func environ(t *testing.T, pid int) []string {
+func environ(t testing.TB, pid int) []string {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
 	if err != nil {

@@ -197,7 +197,7 @@ func announced(first byte, length uint64) []byte {
 }
 
 // eventually polls for something that the pod shows.
-func eventually(t *testing.T, what string, holds func() bool) {
+func eventually(t testing.TB, what string, holds func() bool) {
 	t.Helper()
 	for end := time.Now().Add(patience); !holds(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {

@@ -34,7 +34,7 @@ type rpcError struct {
 
 // extension is one connection and what it has seen.
 type extension struct {
-	t    *testing.T
+	t    testing.TB
 	conn *gws.Conn
 
 	mu      sync.Mutex
@@ -58,7 +58,7 @@ type dialling struct {
 }
 
 // dial opens a socket to the pod; it fails the test when it is refused.
-func dial(t *testing.T, p *pod, how ...dialling) *extension {
+func dial(t testing.TB, p *pod, how ...dialling) *extension {
 	t.Helper()
 	e, response, err := tryDial(t, p, how...)
 	if err != nil {
@@ -67,7 +67,7 @@ func dial(t *testing.T, p *pod, how ...dialling) *extension {
 	return e
 }
 
-func tryDial(t *testing.T, p *pod, how ...dialling) (*extension, *http.Response, error) {
+func tryDial(t testing.TB, p *pod, how ...dialling) (*extension, *http.Response, error) {
 	t.Helper()
 	d := dialling{}
 	if len(how) > 0 {
@@ -234,7 +234,7 @@ func (e *extension) refused(code int, method string, params any) *rpcError {
 	return f.Error
 }
 
-func encode(t *testing.T, value any) string {
+func encode(t testing.TB, value any) string {
 	t.Helper()
 	if text, ok := value.(string); ok { // parameters written by hand
 		return text

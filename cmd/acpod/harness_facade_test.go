@@ -14,7 +14,7 @@ import (
 
 // agentClient is an MCP client of the facade, as an agent is one: plain HTTP, one POST a message, a bearer or none.
 type agentClient struct {
-	t     *testing.T
+	t     testing.TB
 	url   string
 	token string // "" is the anonymous caller
 }
@@ -39,7 +39,7 @@ func (e *extension) facadeOf(session string) agentClient {
 }
 
 // anonymous is a caller without a bearer.
-func anonymous(t *testing.T, p *pod) agentClient {
+func anonymous(t testing.TB, p *pod) agentClient {
 	return agentClient{t, "http://" + p.Facade + "/mcp", ""}
 }
 

@@ -55,7 +55,7 @@ func TestMain(m *testing.M) {
 
 // pod is one running `acpod serve`.
 type pod struct {
-	t                     *testing.T
+	t                     testing.TB
 	command               *exec.Cmd
 	home                  string
 	Public, Facade, Debug string // host:port
@@ -134,7 +134,7 @@ type setting func(*exec.Cmd)
 
 // startPod starts a pod with that config in a folder of its own and waits until all of its listeners serve. It is
 // stopped at the end of the test, which fails when the pod does not end with exit code 0.
-func startPod(t *testing.T, config string, settings ...setting) *pod {
+func startPod(t testing.TB, config string, settings ...setting) *pod {
 	t.Helper()
 	p := launch(t, config, settings...)
 	ready := filepath.Join(p.home, "ready.json")
@@ -160,7 +160,7 @@ func startPod(t *testing.T, config string, settings ...setting) *pod {
 }
 
 // launch starts `acpod serve` and does not wait for anything.
-func launch(t *testing.T, config string, settings ...setting) *pod {
+func launch(t testing.TB, config string, settings ...setting) *pod {
 	t.Helper()
 	p := &pod{t: t, home: t.TempDir(), log: &logs{filepath.Join(t.TempDir(), "log")}, ended: make(chan struct{})}
 	work := filepath.Join(p.home, "work")
@@ -363,7 +363,7 @@ func (p *pod) processes() []int {
 }
 
 // run executes the binary with arguments and gives its exit code and output.
-func run(t *testing.T, env []string, arguments ...string) (code int, stdout, stderr string) {
+func run(t testing.TB, env []string, arguments ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
