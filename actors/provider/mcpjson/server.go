@@ -11,21 +11,33 @@ const (
 	SSE               // HTTP with the older stream of events
 )
 
+func (k Kind) String() string {
+	switch k {
+	case HTTP:
+		return "http"
+	case SSE:
+		return "sse"
+	default:
+		return "stdio"
+	}
+}
+
+// What a file that says nothing about it means.
+const (
+	DefaultRequestTimeout = 60 * time.Second
+	DefaultPingTimeout    = 5 * time.Second
+	DefaultIdleTTL        = 600 * time.Second
+	DefaultMaxConnected   = 10
+)
+
 // Set is what all layers say together.
 type Set struct {
 	Servers      []Server      // by name
+	Disabled     []Server      // those with "disabled": true, by name; they are not started and not shown to agents
 	Roots        []string      // as written; what a server is told of folders
 	IdleTTL      time.Duration // 0 = never
 	MaxConnected int           // servers connected at a time
 	Problems     []Problem     // of the layers and of entries that are left out
-}
-
-// Problem is one thing that is wrong. It says where, and holds no value of a string that may be secret.
-type Problem struct {
-	File   string
-	Line   int    // 1-based; 0 = the file as a whole
-	Server string // "" = the file as a whole
-	Text   string
 }
 
 // Server is one entry, as it was written: variables in it are replaced by [Server.Resolve] when it is connected.
@@ -39,7 +51,7 @@ type Server struct {
 	URL            string // HTTP and SSE
 	Headers        map[string]string
 	OAuth          bool     // an oauth object is there; nothing is done with it yet
-	Include        []string // tool_filter; nil = all
+	Include        []string // tool_filter; nil = all, empty = none
 	Exclude        []string
 	RequestTimeout time.Duration
 	LogLevel       string        // "" = the server's default
@@ -50,4 +62,14 @@ type Server struct {
 	Rate           float64 // calls of one tool a second; 0 = no bound
 	File           string
 	Line           int
+
+	lines map[string]int // where its fields stand, as [FieldError] names them
+}
+
+// lineOf is where a field stands, else the entry.
+func (s *Server) lineOf(field string) int {
+	if line, ok := s.lines[field]; ok {
+		return line
+	}
+	return s.Line
 }
