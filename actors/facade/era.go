@@ -50,19 +50,19 @@ func unsupported(requested string) *fault {
 	return f
 }
 
-// headerVersion reads and checks the header that names the protocol version; "" when there is none, as the first
-// versions have none.
+// headerVersion reads the header that names the protocol version; "" when there is none, as the first versions have none.
+// A version that nobody speaks is told with the id of the request, see eraOf, which is why it is not refused here.
 func headerVersion(h http.Header) (string, *fault) {
-	values := h["Mcp-Protocol-Version"]
-	switch {
-	case len(values) == 0:
+	switch values := h["Mcp-Protocol-Version"]; len(values) {
+	case 0:
 		return "", nil
-	case len(values) > 1:
-		return "", badRequest("protocol_version", headerMismatch, "the header MCP-Protocol-Version stands more than once")
-	case !slices.Contains(versions, values[0]):
-		return "", unsupported(values[0])
+	case 1:
+		if values[0] == "" {
+			return "", unsupported("")
+		}
+		return values[0], nil
 	}
-	return values[0], nil
+	return "", badRequest("protocol_version", headerMismatch, "the header MCP-Protocol-Version stands more than once")
 }
 
 // eraOf decides whether a request is a stateless one, and then holds it to what its version asks of every request: the
@@ -80,16 +80,21 @@ func eraOf(h http.Header, header, method string, params []byte) (modern bool, f 
 	if raw, ok := meta.Get(metaVersion); ok {
 		body, _ = jsonrpc.String(raw)
 	}
-	if header < stateless && body < stateless {
+	known := header == "" || slices.Contains(versions, header)
+	if known && header < stateless && body < stateless {
 		return false, nil
 	}
 	switch {
+	case header != "" && body != "" && header != body:
+		return true, badRequest("stateless_headers", headerMismatch, "the header MCP-Protocol-Version and _meta name different versions")
+	case !known:
+		return header >= stateless, unsupported(header)
 	case body == "":
 		return true, badRequest("stateless_headers", jsonrpc.InvalidParams, "_meta has no "+metaVersion)
 	case !slices.Contains(versions, body):
 		return true, unsupported(body)
-	case header != body:
-		return true, badRequest("stateless_headers", headerMismatch, "the header MCP-Protocol-Version and _meta name different versions")
+	case header == "":
+		return true, badRequest("stateless_headers", headerMismatch, "the header MCP-Protocol-Version is missing, it has to name the version of _meta")
 	case h.Get("Last-Event-Id") != "":
 		return true, badRequest("stateless_headers", headerMismatch, "streams cannot be resumed, send the request again without Last-Event-ID")
 	case h.Get("Mcp-Method") != method:

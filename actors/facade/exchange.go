@@ -2,6 +2,7 @@ package facade
 
 import (
 	"net/http"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/acpod/acpod/actors/capability"
@@ -45,6 +46,9 @@ func (x *exchange) serve(body []byte) {
 		return
 	}
 	switch {
+	case frame.Kind != jsonrpc.Request && x.version != "" && !slices.Contains(versions, x.version):
+		x.reject(jsonrpc.NullID(), unsupported(x.version))
+		return
 	case frame.Kind == jsonrpc.Notification:
 		x.notified(frame)
 		return
