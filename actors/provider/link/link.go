@@ -47,3 +47,14 @@ type Sink interface {
 	// Refused counts what was skipped or dropped: "junk_line", "long_line", "not_utf8", ….
 	Refused(scope string)
 }
+
+// Mourner is implemented by sinks that are to hear at once that a link carries nothing any more. A link whose end takes time (a child
+// that was killed may have left others, which are ended first) tells it before, at most once; Run returns the same error later.
+type Mourner interface{ Down(err error) }
+
+// Forgetter is implemented by links that keep something open for each request until it is answered.
+type Forgetter interface {
+	// Forget says that nobody waits for the answer of that request any more: it was cancelled, or its time is over. What tells the
+	// server so is a message of its own. Safe from any goroutine; it never blocks.
+	Forget(id jsonrpc.ID)
+}
