@@ -49,8 +49,8 @@ func parseText(text []byte) (node, *syntaxError) {
 	if err != nil {
 		return node{}, p.syntax(err)
 	}
-	if _, err := d.ReadToken(); !errors.Is(err, io.EOF) {
-		return node{}, &syntaxError{p.next(), "something stands behind the end of the object"}
+	if at := p.next(); at < len(plain) {
+		return node{}, &syntaxError{at, "something stands behind the end of the object"}
 	}
 	return n, nil
 }
