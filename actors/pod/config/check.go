@@ -4,6 +4,7 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 	"unicode"
@@ -25,6 +26,7 @@ var checks = map[string]check{
 	"envname":          {"the name of an environment variable", isEnvName},
 	"server":           {"1 to 64 of A-Z, a-z, 0-9, _ and -", isServerName},
 	"label":            {"1 to 64 printable characters", isLabel},
+	"re2":              {"a regular expression (RE2) of at most 1024 bytes that does not match the empty text", isPattern},
 }
 
 func isAddress(s string) bool {
@@ -68,6 +70,12 @@ func isServerName(s string) bool {
 
 func isLabel(s string) bool {
 	return strings.TrimSpace(s) != "" && len([]rune(s)) <= 64 && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) })
+}
+
+// isPattern: one that matches nothing at all would be found before and behind every byte.
+func isPattern(s string) bool {
+	re, err := regexp.Compile(s)
+	return err == nil && len(s) <= 1024 && !re.MatchString("")
 }
 
 // tokenBytes are the bytes that may travel in a WebSocket subprotocol entry (RFC 7230's token).

@@ -86,6 +86,7 @@ type MCP struct {
 	Anonymous     bool          `koanf:"anonymous"`
 	AuthKeyFile   string        `koanf:"auth_key_file"`
 	DirectTools   []string      `koanf:"direct_tools" check:"nonempty"`
+	Redact        []string      `koanf:"redact" check:"re2"` // what is taken out of the results of configured servers
 	ACPServers    []ACPServer   `koanf:"acp_servers"`
 }
 
@@ -106,6 +107,7 @@ type Limits struct {
 	OutboundBytes            Size `koanf:"outbound_bytes" min:"1KiB" max:"1TiB"`
 	AgentLineBytes           Size `koanf:"agent_line_bytes" min:"1KiB" max:"1GiB"`
 	PodBytes                 Size `koanf:"pod_bytes" min:"64KiB" max:"1TiB"`
+	ProviderBytes            Size `koanf:"provider_bytes" min:"64KiB" max:"1TiB"`
 	Connections              int  `koanf:"connections" min:"1" max:"1000000"`
 	ConnectionsPerAddress    int  `koanf:"connections_per_address" min:"0" max:"1000000"`
 	Handshakes               int  `koanf:"handshakes" min:"1" max:"1000000"` // sockets that have not said initialize yet
@@ -160,7 +162,7 @@ func Default() Config {
 		MCP: &mcp,
 		Limits: Limits{
 			FrameBytes: 8 * MiB, RequestBytes: MiB, ResultBytes: 8 * MiB, ConnectionBytes: 48 * MiB, SessionBytes: 32 * MiB,
-			OutboundFrames: 256, OutboundBytes: 24 * MiB, AgentLineBytes: 16 * MiB, PodBytes: GiB,
+			OutboundFrames: 256, OutboundBytes: 24 * MiB, AgentLineBytes: 16 * MiB, PodBytes: GiB, ProviderBytes: 64 * MiB,
 			Connections: 10000, ConnectionsPerAddress: 0, Handshakes: 1024, Sessions: 20000, SessionsPerKey: 0, SessionsPerConnection: 128, PromptsPerConnection: 32,
 			ServersPerSession: 8, EstablishesPerConnection: 64, ToolsPerServer: 256, ToolSchemaBytes: 64 * KiB,
 		},
@@ -172,7 +174,7 @@ func Default() Config {
 func defaultMCP() MCP {
 	return MCP{
 		Listen: "127.0.0.1:8848", TunnelTimeout: 170 * time.Second, CallMax: 30 * time.Minute, OrphanWindow: 30 * time.Second,
-		Pin: "first-use", Anonymous: true, DirectTools: []string{},
+		Pin: "first-use", Anonymous: true, DirectTools: []string{}, Redact: []string{},
 		ACPServers: []ACPServer{{Name: "katashiro", Tools: []string{
 			"katashiro.read_dom", "katashiro.screenshot", "katashiro.navigate", "katashiro.click", "katashiro.type",
 		}}},

@@ -52,6 +52,7 @@ mcp.pin = first-use
 mcp.anonymous = true
 mcp.auth_key_file =
 mcp.direct_tools = []
+mcp.redact = []
 mcp.acp_servers = [map[name:katashiro tools:[katashiro.read_dom katashiro.screenshot katashiro.navigate katashiro.click katashiro.type]]]
 limits.frame_bytes = 8MiB
 limits.request_bytes = 1MiB
@@ -62,6 +63,7 @@ limits.outbound_frames = 256
 limits.outbound_bytes = 24MiB
 limits.agent_line_bytes = 16MiB
 limits.pod_bytes = 1GiB
+limits.provider_bytes = 64MiB
 limits.connections = 10000
 limits.connections_per_address = 0
 limits.handshakes = 1024
@@ -248,6 +250,18 @@ func TestEveryKeyRefusesWhatIsOutOfItsRangeAndOfAnotherType(t *testing.T) {
 				refused(`[]`)
 			}
 		}
+	}
+}
+
+func TestAPatternThatIsNoneStopsTheStartWithItsLine(t *testing.T) {
+	for _, pattern := range []string{"(", "a**", "(?=x)", ".*", "^", strings.Repeat("x", 1025)} {
+		_, err := load(t, "[mcp]\nredact = [\n  'sk-[a-z0-9]+',\n  '"+pattern+"',\n]\n")
+		if err == nil || !strings.HasPrefix(err.Error(), "acpod.toml:4: mcp.redact[1]: ") || !strings.Contains(err.Error(), "regular expression") {
+			t.Errorf("%.20q: %v", pattern, err)
+		}
+	}
+	if loaded, err := load(t, "[mcp]\nredact = ['(?i)\\bsk-[a-z0-9]{20,}\\b', 'ghp_\\w+']\n"); err != nil || len(loaded.MCP.Redact) != 2 {
+		t.Errorf("%v", err)
 	}
 }
 
