@@ -142,6 +142,7 @@ func (r *reader) roots(m member) {
 			return
 		}
 		r.set.Roots = append(r.set.Roots, root)
+		r.set.rootAt = append(r.set.rootAt, Problem{File: r.path, Line: r.line(m.offset)})
 	}
 }
 

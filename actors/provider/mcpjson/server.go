@@ -38,6 +38,8 @@ type Set struct {
 	IdleTTL      time.Duration // 0 = never
 	MaxConnected int           // servers connected at a time
 	Problems     []Problem     // of the layers and of entries that are left out
+
+	rootAt []Problem // where each root stands
 }
 
 // Server is one entry, as it was written: variables in it are replaced by [Server.Resolve] when it is connected.
