@@ -26,6 +26,8 @@ type Message struct {
 	Method string
 	// Name is the tool of a tools/call, for the header Mcp-Name.
 	Name string
+	// Headers are names and values that the arguments of a tools/call give (x-mcp-header); of the era without a handshake only.
+	Headers [][2]string
 	// Head, Body and Tail are the message when they are written one behind the other: arguments are not copied.
 	Head, Body, Tail []byte
 	Held             *kernel.Lease // pays for it until it was written; may be nil
@@ -51,10 +53,3 @@ type Sink interface {
 // Mourner is implemented by sinks that are to hear at once that a link carries nothing any more. A link whose end takes time (a child
 // that was killed may have left others, which are ended first) tells it before, at most once; Run returns the same error later.
 type Mourner interface{ Down(err error) }
-
-// Forgetter is implemented by links that keep something open for each request until it is answered.
-type Forgetter interface {
-	// Forget says that nobody waits for the answer of that request any more: it was cancelled, or its time is over. What tells the
-	// server so is a message of its own. Safe from any goroutine; it never blocks.
-	Forget(id jsonrpc.ID)
-}
