@@ -1,9 +1,12 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
+	"iter"
 	"net/http"
 	"os"
 	"os/exec"
@@ -174,4 +177,82 @@ func (a agentClient) statusOf(method string, header http.Header, body string) *h
 	}
 	response, _ := a.do(request)
 	return response
+}
+
+// introduce sends initialize as a client with those capabilities, and asks for log records of every level.
+func (a agentClient) introduce(capabilities string) agentClient {
+	a.t.Helper()
+	for _, body := range []string{
+		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":` + capabilities + `,"clientInfo":{"name":"evil's caller","version":"1"}}}`,
+		`{"jsonrpc":"2.0","id":2,"method":"logging/setLevel","params":{"level":"debug"}}`,
+	} {
+		if response, text := a.do(a.request(context.Background(), body)); response.StatusCode != http.StatusOK || strings.Contains(string(text), `"error"`) {
+			a.t.Fatalf("%s: %d %s", body, response.StatusCode, text)
+		}
+	}
+	return a
+}
+
+// streamed makes a call whose answer may come as events, gives what came beside the answer, and answers what is asked with reply.
+func (a agentClient) streamed(name, arguments, token string, reply func(frame) string) (beside []frame, got answer) {
+	a.t.Helper()
+	request := a.request(context.Background(), fmt.Sprintf(`{"jsonrpc":"2.0","id":"the call","method":"tools/call","params":{"_meta":{"progressToken":%s},"name":"execute_capability","arguments":{"name":%q,"arguments":%s}}}`, token, name, arguments))
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		a.t.Error(err)
+		return nil, answer{}
+	}
+	defer response.Body.Close()
+	for text := range messages(response) {
+		var f frame
+		if err := json.Unmarshal([]byte(text), &f); err != nil {
+			a.t.Errorf("%v in %.300s", err, text)
+			return beside, got
+		}
+		f.raw = text
+		switch {
+		case f.Method == "":
+			got.raw = text
+			if err := json.Unmarshal([]byte(text), &got); err != nil {
+				a.t.Errorf("%v in %.300s", err, text)
+			}
+			continue
+		case f.ID != nil && reply != nil:
+			answered, body := a.do(a.request(context.Background(), answerOf(f, reply(f))))
+			if answered.StatusCode != http.StatusAccepted {
+				a.t.Errorf("an answer to %s: %d %s", f.raw, answered.StatusCode, body)
+			}
+		}
+		beside = append(beside, f)
+	}
+	return beside, got
+}
+
+// messages are those of a response, of either kind.
+func messages(response *http.Response) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		reader := bufio.NewReader(response.Body)
+		if !strings.HasPrefix(response.Header.Get("Content-Type"), "text/event-stream") {
+			text, _ := io.ReadAll(reader)
+			yield(string(text))
+			return
+		}
+		var data []string
+		for {
+			line, err := reader.ReadString('\n')
+			line = strings.TrimRight(line, "\r\n")
+			if text, ok := strings.CutPrefix(line, "data:"); ok {
+				data = append(data, strings.TrimPrefix(text, " "))
+			}
+			if line == "" && len(data) > 0 {
+				if !yield(strings.Join(data, "\n")) {
+					return
+				}
+				data = nil
+			}
+			if err != nil {
+				return
+			}
+		}
+	}
 }

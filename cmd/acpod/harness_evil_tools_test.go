@@ -44,6 +44,10 @@ func (e *evil) call(f frame, name string, raw, token json.RawMessage, out say) {
 	text := func(text string) { out(answerOf(f, textOf(text))) }
 
 	switch strings.TrimPrefix(name, "read_") {
+	case "echo":
+		text(name + " " + string(raw))
+	case "params":
+		text(string(f.Params))
 	case "whoami":
 		text(fmt.Sprintf("%s %d", e.script.Name, os.Getpid()))
 	case "remember":
