@@ -20,7 +20,7 @@ func TestWordsAreSplitWherePeopleSplitThem(t *testing.T) {
 		"  -- ":                    nil,
 		"the of and":               nil,
 	} {
-		if got := words(in); !slices.Equal(got, want) {
+		if got := termsOf(in); !slices.Equal(got, want) {
 			t.Errorf("%q: got %q, want %q", in, got, want)
 		}
 	}
@@ -126,8 +126,8 @@ func TestHostileTextsAreIndexedAndAskedWithinBounds(t *testing.T) {
 	}
 	entries := make([]Entry, 2000)
 	doc := NewDoc("shop.buy", text.String(), []byte(`{"properties":{"`+strings.Repeat("q", 60_000)+`":{}}}`))
-	if len(doc.terms) > MaxTerms {
-		t.Errorf("%d terms are kept", len(doc.terms))
+	if len(doc.index.terms) > MaxTerms {
+		t.Errorf("%d terms are kept", len(doc.index.terms))
 	}
 	for i := range entries {
 		entries[i] = Entry{Doc: doc}

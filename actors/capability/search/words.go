@@ -3,101 +3,112 @@ package search
 import (
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
-// words splits a text into lower-case terms: at everything that is neither a
-// letter nor a digit, at a change from lower to upper case, before the last
-// letter of a run of capitals (HTTPServer → http server), and between letters
-// and digits. Stop words are left out and endings are cut.
-func words(s string) []string {
-	var out []string
-	runes := []rune(s)
-	start := -1
-	flush := func(end int) {
-		if start < 0 {
-			return
+// eachWord hands out the words of a text in lower case, in their order, until yield says no. A text is split at everything
+// that is neither a letter, a mark nor a digit, at a change from lower to upper case, before the last letter of a
+// run of capitals (HTTPServer → http server), and between letters and digits. A script that is written without spaces
+// gives each two neighbouring characters. hyphen says that nothing but one hyphen parts the word from the one before.
+func eachWord(s string, yield func(word string, hyphen bool) bool) {
+	start := -1         // of the word that is being read
+	var prev, last rune // the runes before i: of the word, and of the text
+	var dashed bool     // the word began right after a hyphen that followed a word
+	for i := 0; i <= len(s); {
+		r, size := utf8.RuneError, 1
+		if i < len(s) {
+			r, size = utf8.DecodeRuneInString(s[i:])
 		}
-		w := strings.ToLower(string(runes[start:end]))
-		start = -1
-		if !stop[w] {
-			out = append(out, stem(w))
+		inside := i < len(s) && partOfWord(r)
+		if start >= 0 && (!inside || boundary(prev, r, s[i+size:])) {
+			if !yield(strings.ToLower(s[start:i]), dashed) {
+				return
+			}
+			dashed = inside == false && r == '-'
+			start = -1
+		} else if start < 0 && !inside {
+			dashed = false
 		}
-	}
-	for i, r := range runes {
-		if !unicode.IsLetter(r) && !unicode.IsDigit(r) {
-			flush(i)
-			continue
-		}
-		if start >= 0 && boundary(runes, i) {
-			flush(i)
-		}
-		if start < 0 {
+		switch {
+		case inside && dense(r):
+			// Neighbours in pairs; a character that stands alone is a word of its own.
+			if next, n := utf8.DecodeRuneInString(s[i+size:]); dense(next) {
+				if !yield(s[i:i+size+n], false) {
+					return
+				}
+			} else if !dense(last) && !yield(s[i:i+size], false) {
+				return
+			}
+			dashed = false
+		case inside && start < 0:
 			start = i
 		}
+		prev, last = r, r
+		i += size
 	}
-	flush(len(runes))
-	return out
 }
 
-// boundary reports that a new word begins at i, which is inside a run of letters
-// and digits.
-func boundary(runes []rune, i int) bool {
-	prev, r := runes[i-1], runes[i]
+func partOfWord(r rune) bool {
+	if r < utf8.RuneSelf {
+		return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9'
+	}
+	return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r))
+}
+
+// boundary reports that a new word begins with r, which follows prev inside of a run of letters and digits; after is what follows r.
+func boundary(prev, r rune, after string) bool {
 	switch {
-	case unicode.IsDigit(prev) != unicode.IsDigit(r):
+	case dense(r):
 		return true
-	case unicode.IsLower(prev) && unicode.IsUpper(r):
+	case unicode.IsDigit(prev) != unicode.IsDigit(r) && !unicode.IsMark(r):
 		return true
-	case unicode.IsUpper(prev) && unicode.IsUpper(r) && i+1 < len(runes) && unicode.IsLower(runes[i+1]):
+	case !unicode.IsUpper(r):
+		return false
+	case unicode.IsLower(prev):
 		return true
 	}
-	return false
+	next, _ := utf8.DecodeRuneInString(after)
+	return unicode.IsUpper(prev) && unicode.IsLower(next)
 }
 
-// stop are words that say nothing about a tool.
-var stop = func() map[string]bool {
+// dense reports a script that puts no spaces between words.
+func dense(r rune) bool {
+	return r >= 0x0e00 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
+}
+
+// joined is a text without anything but its letters and digits, in lower case: read_file, readFile and "Read file" are one.
+func joined(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		if partOfWord(r) {
+			b.WriteRune(unicode.ToLower(r))
+		}
+	}
+	return b.String()
+}
+
+func setOf(text string) map[string]bool {
 	m := map[string]bool{}
-	for w := range strings.FieldsSeq(`a an and are as at be by can do does for from has have how i if in into is it
-		its me my of on or our that the their then this to us was we what when which will with you your`) {
+	for w := range strings.FieldsSeq(text) {
 		m[w] = true
 	}
 	return m
-}()
-
-// stem cuts the common English endings, so that "clicks", "clicked" and
-// "clicking" meet. It is crude on purpose: both sides pass through it, and a
-// wrong cut costs a little rank and nothing else.
-func stem(w string) string {
-	if len(w) < 4 {
-		return w
-	}
-	switch {
-	case strings.HasSuffix(w, "ies") && len(w) > 4:
-		return w[:len(w)-3] + "y"
-	case strings.HasSuffix(w, "ing") && len(w) > 5:
-		return silent(double(w[:len(w)-3]))
-	case strings.HasSuffix(w, "ed") && len(w) > 4:
-		return silent(double(w[:len(w)-2]))
-	case strings.HasSuffix(w, "es") && len(w) > 4:
-		return silent(w[:len(w)-2])
-	case strings.HasSuffix(w, "s") && !strings.HasSuffix(w, "ss") && !strings.HasSuffix(w, "us"):
-		return silent(w[:len(w)-1])
-	}
-	return silent(w)
 }
 
-// double undoes the doubling before an ending: tapp(ing) → tap.
-func double(w string) string {
-	if n := len(w); n > 3 && w[n-1] == w[n-2] && !strings.ContainsRune("aeiouls", rune(w[n-1])) {
-		return w[:n-1]
-	}
-	return w
-}
+// stop are words that say nothing about a tool.
+var stop = setOf(`a an and any anything are as at be been being but by can could did do does for from had has have here
+	how i if in into is it its just let like may me might must my need of off on or our out please shall she should so some
+	something than that the their them then there these they this those to too up us very want was we were what when which
+	while will with within would you your`)
 
-// silent drops a final e, which endings swallow: typ(ing) and type.
-func silent(w string) string {
-	if len(w) > 3 && w[len(w)-1] == 'e' {
-		return w[:len(w)-1]
-	}
-	return w
+// termsOf is the words of a text, stemmed, without those that say nothing.
+func termsOf(s string) []string {
+	var list []string
+	eachWord(clip(s), func(w string, _ bool) bool {
+		if !stop[w] {
+			list = append(list, stem(w))
+		}
+		return true
+	})
+	return list
 }
