@@ -76,7 +76,7 @@ type Config struct {
 	CancelTimeout   time.Duration   // 10s
 	CallMax         time.Duration   // 30m: how long one open tool call keeps a silent turn alive
 
-	Desk   capability.DeskConfig // template of each desk: grants, audit, ledger, limits; Tag and View are set by the session
+	Desk   capability.DeskConfig // template of each desk: grants, audit, ledger, limits; Tag, Owner, View and PinScope are set by the session
 	Tunnel tunnel.Limits
 	// TunnelStats counts the MCP connections of all tunnels; nil = nobody does.
 	TunnelStats *tunnel.Stats

@@ -1,6 +1,10 @@
 package session
 
-import "crypto/subtle"
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/hex"
+)
 
 // owner is whom a session belongs to: the key that it was opened with and, when that client gave a secret, the client.
 type owner struct {
@@ -15,6 +19,17 @@ func (o owner) admits(key string, secret [32]byte) bool {
 		return false
 	}
 	return o.secret == [32]byte{} || subtle.ConstantTimeCompare(o.secret[:], secret[:]) == 1
+}
+
+// pinScope is the name under which pins of this client's servers are kept ([capability.PinOwner]): the same whenever the client comes
+// back, and no help to whoever reads it. "" = the client gave no secret and will not be known again. The part before the dash is the key's alone.
+func (o owner) pinScope() string {
+	if o.secret == [32]byte{} {
+		return ""
+	}
+	key := sha256.Sum256([]byte("acpod.dev/pins key\x00" + o.key))
+	client := sha256.Sum256([]byte("acpod.dev/pins client\x00" + string(key[:]) + string(o.secret[:])))
+	return hex.EncodeToString(key[:4]) + "-" + hex.EncodeToString(client[:16])
 }
 
 // claim is what a resume finds.

@@ -171,6 +171,7 @@ func (x *session) Start(c *kernel.Ctx) error {
 	x.view = new(atomic.Pointer[capability.View])
 	cfg := x.s.cfg.Desk
 	cfg.Tag, cfg.Owner, cfg.View = acp.SessionTag(x.id), acp.SessionSum(x.id), x.view
+	cfg.PinScope = x.owner.pinScope()
 	desk, err := c.Spawn(capability.DeskSpec("desk", cfg))
 	if err != nil {
 		return err
