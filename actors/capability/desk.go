@@ -25,7 +25,16 @@ type desk struct {
 	sent     int // calls that were sent and are open
 	orphans  int // of them without a caller, as shown
 	keys     keyBook
-	settling map[uint64]*kernel.Question
+	settling map[uint64]*settler
+
+	base      *baseNames // whose names the desk has, while it pays for them
+	naming    bool
+	lists     []*List // of the configured servers, as their tools were named
+	pinning   pinning
+	pinned    map[*List]struct{} // of the session's own servers: given to the pins
+	instances map[int]instance
+	finding   map[int]kernel.Ticket // configured servers that were asked to list
+	found     map[kernel.Ticket]int
 }
 
 func newDesk(cfg DeskConfig) *desk {
@@ -33,7 +42,9 @@ func newDesk(cfg DeskConfig) *desk {
 		cfg: cfg, limits: cfg.Limits,
 		servers: map[string]*served{}, declared: map[string]struct{}{},
 		calls: map[uint64]*call{}, askers: map[*kernel.Question]*call{}, tickets: map[kernel.Ticket]*call{},
-		settling: map[uint64]*kernel.Question{},
+		settling: map[uint64]*settler{},
+		naming:   cfg.Roster.size() == 0,
+		pinning:  pinning{pins: cfg.Pins, scope: cfg.PinScope},
 	}
 }
 
@@ -49,10 +60,13 @@ type (
 func (d *desk) Start(c *kernel.Ctx) error {
 	d.keys = newKeyBook(d.limits)
 	d.bill.free = d.cfg.Owner == "-"
+	if d.cfg.Pins != nil && d.cfg.PinScope == "" {
+		d.pinning.own = newSessionPins()
+	}
 	if before := d.cfg.View.Load(); before != nil {
 		d.view = before
 		d.restore(before)
-		if !d.bill.pay(c.Account(), d.names.bytes(), len(d.declared), 0) {
+		if !d.bill.pay(c.Account(), d.remembered(), len(d.declared), 0) {
 			c.Refuse("names_unpaid") // they keep their meaning all the same: they were shown
 		}
 	}
@@ -91,7 +105,13 @@ func (d *desk) Receive(c *kernel.Ctx, m kernel.Msg) error {
 	case Settle:
 		d.settle(c)
 	case settleOver:
-		d.settled(m.question)
+		d.settleOver(c, m.question)
+	case kernel.Exited:
+		d.exited(c, m)
+	case kernel.Restarted:
+		d.restarted(c, m)
+	case Prepare:
+		d.prepare(c, m)
 	case Declared:
 		for _, name := range m.Names {
 			d.declare(c, name)
@@ -145,25 +165,5 @@ func (d *desk) Free(error) {
 		d.releaseLists()
 	}
 	d.bill.lease.Release()
-}
-
-// settle answers at once or when the last connecting server has settled.
-func (d *desk) settle(c *kernel.Ctx) {
-	q := c.Question()
-	if q == nil {
-		return
-	}
-	if !d.view.Unsettled() {
-		q.Answer(Settled{}, nil)
-		return
-	}
-	d.settling[q.ID()] = q
-	c.After(SettleTimeout, settleOver{q.ID()})
-}
-
-func (d *desk) settled(question uint64) {
-	if q := d.settling[question]; q != nil {
-		delete(d.settling, question)
-		q.Answer(Settled{}, nil)
-	}
+	d.cfg.Roster.leave(d.base)
 }

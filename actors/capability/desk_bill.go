@@ -39,10 +39,13 @@ func (b *bill) pay(account *kernel.Account, names int64, declared, keys int) boo
 	return true
 }
 
-// bytes is what the names cost.
+// bytes is what the names cost that are the session's alone.
 func (n names) bytes() (sum int64) {
 	for name, b := range n.meaning {
 		sum += nameBytes + 2*int64(len(name)+len(b.server)+len(b.tool))
+	}
+	for name, b := range n.also {
+		sum += nameBytes + int64(len(name)+len(b.server)+len(b.tool))
 	}
 	return sum
 }

@@ -26,7 +26,7 @@ func TestWhatADeskRemembersIsPaidFor(t *testing.T) {
 	if account.Used() != 0 {
 		t.Errorf("%d bytes stay", account.Used())
 	}
-	n := names{}.extend([]binding{{"server", "tool"}, {"other", "tool"}})
+	n := names{}.extend([]binding{of("server", "tool"), of("other", "tool")})
 	if got, want := n.bytes(), int64(2*nameBytes+2*(len("tool")+len("server"))+2*len("tool")+2*(len("server.tool")+len("other"))+2*len("tool")); got > want+64 || got < want-64 {
 		t.Errorf("two names cost %d, about %d were expected", got, want)
 	}

@@ -37,6 +37,11 @@ type call struct {
 	owed    *kernel.Obligation
 	key     *keyEntry // nil = none
 	started bool      // its key stands in the ledger
+
+	need     map[int]struct{} // configured servers that it waits for
+	tried    map[int]struct{} // … and has waited for
+	server   string           // who is meant by its name, when that is known and there is no capability
+	provider string
 }
 
 // asker is one present caller.
@@ -115,24 +120,49 @@ func (d *desk) join(k *call, a asker) {
 // resolve asks the view what the name leads to and goes on accordingly.
 func (d *desk) resolve(c *kernel.Ctx, k *call, waited bool) {
 	k.waited = k.waited || waited
-	r := d.view.Resolve(k.request.Name, k.waited)
-	switch {
-	case r.Refusal != nil:
-		d.turnAway(c, k, r.Refusal)
-	case r.Wait:
-		if k.timer == nil {
-			k.timer = c.After(SettleTimeout, waitOver{k.id})
+	for {
+		r := d.view.resolve(k.request.Name, k.waited, k.tried)
+		k.server, k.provider = r.server, r.provider
+		switch {
+		case r.use != nil:
+			if !d.use(c, k.request.Name, *r.use) {
+				d.turnAway(c, k, noRoomForNames(c.Account()))
+				return
+			}
+		case len(r.wake) > 0:
+			if d.wake(c, k, r.wake) {
+				d.arm(c, k)
+				return
+			}
+			d.nameFor(c, k.request.Name) // what is listed may be named
+		case r.Wait:
+			d.arm(c, k)
+			return
+		case r.Refusal != nil:
+			if !d.nameFor(c, k.request.Name) {
+				d.turnAway(c, k, r.Refusal)
+				return
+			}
+		default:
+			k.stopTimer()
+			k.cap = r.Capability
+			d.check(c, k)
+			return
 		}
-	default:
-		k.stopTimer()
-		k.cap = r.Capability
-		d.check(c, k)
+	}
+}
+
+// arm bounds a call's wait.
+func (d *desk) arm(c *kernel.Ctx, k *call) {
+	if k.timer == nil {
+		k.timer = c.After(SettleTimeout, waitOver{k.id})
 	}
 }
 
 func (d *desk) waited(c *kernel.Ctx, id uint64) {
 	if k := d.calls[id]; k != nil && k.phase == waiting {
-		k.timer = nil
+		k.timer, k.need = nil, nil
+		d.nameFor(c, k.request.Name)
 		d.resolve(c, k, true)
 	}
 }

@@ -87,10 +87,11 @@ func (d *desk) checked(c *kernel.Ctx, m checked) {
 	}
 	r := d.view.Resolve(k.request.Name, true)
 	if r.Refusal != nil {
+		k.server, k.provider = r.server, r.provider
 		d.refuse(c, k, r.Refusal)
 		return
 	}
-	if now := r.Capability; now.Server != k.cap.Server || now.Tool.Name != k.cap.Tool.Name {
+	if now := r.Capability; now.place() != k.cap.place() || now.Tool.Name != k.cap.Tool.Name {
 		d.refuse(c, k, &Refusal{Code: Unknown, Text: unknownText(k.request.Name)})
 		return
 	}
@@ -121,7 +122,13 @@ func (d *desk) send(c *kernel.Ctx, k *call) {
 	out := Call{ID: k.id, Tool: k.cap.Tool.Name, Arguments: k.args, Deadline: begun.Add(d.limits.Timeout),
 		Limit: begun.Add(d.limits.CallMax), Owner: d.cfg.Owner, Asides: k.request.Asides, Bytes: k.request.Bytes}
 	k.args, k.request.Arguments, k.request.Bytes = nil, nil, nil // the call has them now
-	ticket, err := k.cap.source.Call(c, out)
+	source, err := d.server(c, k.cap)
+	if err != nil {
+		out.Bytes.Release()
+		d.fail(c, k, &NotSent{err})
+		return
+	}
+	ticket, err := source.Call(c, out)
 	if err != nil {
 		d.fail(c, k, &NotSent{err})
 		return

@@ -9,7 +9,10 @@ import (
 )
 
 // keyID is what an idempotency key belongs to, within its session.
-type keyID struct{ server, tool, key string }
+type keyID struct {
+	binding
+	key string
+}
 
 // keyEntry is one key that was used: its call while that is open, then how it
 // ended.
@@ -45,7 +48,7 @@ func newKeyBook(l DeskLimits) keyBook { return keyBook{limits: l, entries: map[k
 // claimKey makes a call the one of its key. It reports true when the call needs
 // no further check: the key has another, or there is no room to remember it.
 func (d *desk) claimKey(c *kernel.Ctx, k *call) (settled bool) {
-	b := binding{k.cap.Server, k.cap.Tool.Name}
+	b := binding{k.cap.place(), k.cap.Tool.Name}
 	if d.repeated(c, k, b) {
 		return true
 	}
@@ -55,7 +58,7 @@ func (d *desk) claimKey(c *kernel.Ctx, k *call) (settled bool) {
 		d.turnAway(c, k, overloaded(&kernel.Overloaded{Scope: a.Scope(), Limit: a.Limit(), Used: a.Used(), Size: keyBytes}))
 		return true
 	}
-	if k.key = d.keys.add(keyID{b.server, b.tool, k.request.Key}, k); k.key == nil {
+	if k.key = d.keys.add(keyID{b, k.request.Key}, k); k.key == nil {
 		c.Refuse("keys")
 		d.turnAway(c, k, overloaded(&kernel.Overloaded{Scope: "keys", Limit: int64(d.limits.Keys), Used: int64(len(d.keys.order)), Size: 1}))
 		return true
@@ -68,7 +71,7 @@ func (d *desk) claimKey(c *kernel.Ctx, k *call) (settled bool) {
 // how it ended. It reports false for a call without a key, and for a key that
 // the desk does not know; the ledger may.
 func (d *desk) repeated(c *kernel.Ctx, k *call, b binding) bool {
-	e := d.keys.entries[keyID{b.server, b.tool, k.request.Key}]
+	e := d.keys.entries[keyID{b, k.request.Key}]
 	switch {
 	case e == nil:
 		return false
@@ -224,7 +227,7 @@ func (d *desk) record(k *call) KeyRecord {
 	if k.key == nil {
 		return KeyRecord{}
 	}
-	return KeyRecord{Session: d.cfg.Owner, Server: k.key.id.server, Tool: k.key.id.tool, Key: k.key.id.key, ArgsSHA: k.sha}
+	return KeyRecord{Session: d.cfg.Owner, Server: k.key.id.inLedger(), Tool: k.key.id.tool, Key: k.key.id.key, ArgsSHA: k.sha}
 }
 
 // unstart takes a key's start back out of the ledger: its call was not made.

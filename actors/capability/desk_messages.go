@@ -53,7 +53,7 @@ type CancelRequest struct {
 // Request is one execute_capability. It is asked of the desk by [Execute].
 type Request struct {
 	Name        string
-	Arguments   []byte // raw value of "arguments"; nil or null = {}
+	Arguments   []byte // raw value of "arguments", of any kind; nil or null = {}, a string that holds an object is that object
 	Key         string // idempotency_key, at most 128 characters, "" = none
 	Token       [32]byte
 	RequestID   string // jsonrpc.ID.Key, for notifications/cancelled
@@ -76,8 +76,11 @@ func (r Request) digest() [32]byte {
 func (r Request) Lease() *kernel.Lease { return r.Bytes }
 
 // Settle asks the desk to answer [Settled] once no granted server without a list
-// is connecting, at the latest after [SettleTimeout].
+// is connecting and each configured one has listed or said why it cannot, at the latest after [SettleTimeout].
 type Settle struct{}
+
+// Prepare asks the desk to have those configured servers list that may have one of these names (told, by [Direct]). Nothing is answered.
+type Prepare struct{ Names []string }
 
 // Settled answers [Settle].
 type Settled struct{}

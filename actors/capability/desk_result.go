@@ -10,6 +10,11 @@ import (
 
 // answered is the end of a call that its source told.
 func (d *desk) answered(c *kernel.Ctx, a kernel.Answer) {
+	if i, ok := d.found[a.Ticket]; ok {
+		a.Lease.Release()
+		d.discovered(c, a.Ticket, i)
+		return
+	}
 	k := d.tickets[a.Ticket]
 	if k == nil {
 		a.Lease.Release()
@@ -143,6 +148,9 @@ func (d *desk) exit(c *kernel.Ctx, k *call, outcome string, isErr bool, bytes in
 // entry is what all records of a call share.
 func (d *desk) entry(k *call) Entry {
 	e := Entry{Call: k.id, Provider: "-", Tool: cut(k.request.Name), Session: d.cfg.Tag, ArgsSHA: k.sha}
+	if k.provider != "" {
+		e.Provider, e.Server = k.provider, k.server
+	}
 	if k.cap.Tool != nil {
 		e.Provider, e.Server, e.Tool = k.cap.Provider, k.cap.Server, k.cap.Tool.Name
 	}

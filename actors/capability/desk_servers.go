@@ -100,11 +100,18 @@ func (s *served) keep(l *List) {
 	s.last = l
 }
 
-// publish computes the view anew and lets go on whoever waited for it. It gives
-// names to what is offered now and has none.
+// publish computes the view anew and lets go on whoever waited for it.
 func (d *desk) publish(c *kernel.Ctx) {
-	v := &View{grants: d.cfg.Grants, pageBytes: d.limits.ResultBytes, starts: starts{d.cfg.Ledger, d.cfg.Owner}, declared: maps.Clone(d.declared), servers: make(map[string]server, len(d.servers))}
-	var offered []binding
+	if d.republish(c) {
+		d.resume(c)
+	}
+}
+
+// republish computes the view anew. It gives
+// names to what is offered now and has none, once names are given at all. False: this desk was abandoned.
+func (d *desk) republish(c *kernel.Ctx) bool {
+	v := &View{grants: d.cfg.Grants, pageBytes: min(d.limits.PageBytes, d.limits.ResultBytes), starts: starts{d.cfg.Ledger, d.cfg.Owner, d.cfg.Roster},
+		declared: maps.Clone(d.declared), servers: make(map[string]server, len(d.servers)), roster: d.cfg.Roster, instances: maps.Clone(d.instances), pinning: d.pinning, redact: d.cfg.Redact}
 	for name, s := range d.servers {
 		out := server{provider: s.provider, source: s.choose(), attached: slices.Clone(s.sources), failed: s.failed}
 		if out.source != nil {
@@ -117,38 +124,43 @@ func (d *desk) publish(c *kernel.Ctx) {
 		}
 		out.last = s.last
 		v.servers[name] = out
-		for _, tool := range out.list().All() {
-			if d.cfg.Grants.Tool(name, tool.Name) {
-				offered = append(offered, binding{name, tool.Name})
-			}
-		}
 	}
-	if next := d.names.extend(offered); len(next.meaning) == len(d.names.meaning) {
-		// nothing new
-	} else if len(next.meaning) <= d.limits.Names && d.bill.pay(c.Account(), next.bytes(), len(d.declared), len(d.keys.order)) {
-		d.names = next
-	} else {
-		c.Refuse("names")
+	if d.naming {
+		d.nameAll(c, v)
 	}
-	v.names = d.names
+	d.pinDeclared(c, v)
+	v.names, v.lists, v.naming = d.names, d.lists, d.naming
 	if !d.cfg.View.CompareAndSwap(d.view, v) { // this desk was abandoned, and a successor has published
 		c.Refuse("abandoned")
-		return
+		return false
 	}
 	d.view = v
 	c.Attr("capabilities", len(v.Catalog()))
-	d.resume(c)
+	return true
+}
+
+// offered are the tools that the session's own servers list and the policy grants.
+func (v *View) offered() []binding {
+	var offered []binding
+	for name, s := range v.servers {
+		for _, tool := range s.list().All() {
+			if v.grants.Tool(name, tool.Name) {
+				offered = append(offered, binding{place{server: name}, tool.Name})
+			}
+		}
+	}
+	return offered
 }
 
 // resume lets go on whoever waited for servers to settle.
 func (d *desk) resume(c *kernel.Ctx) {
-	if !d.view.Unsettled() {
-		for id := range d.settling {
+	for id, s := range d.settling {
+		if len(s.need) == 0 && !d.view.unsettledDeclared() {
 			d.settled(id)
 		}
 	}
 	for _, k := range d.open() {
-		if k.phase == waiting {
+		if k.phase == waiting && len(k.need) == 0 {
 			d.resolve(c, k, false)
 		}
 	}
@@ -157,7 +169,10 @@ func (d *desk) resume(c *kernel.Ctx) {
 // restore takes over the servers and names of the generation before.
 func (d *desk) restore(before *View) {
 	maps.Copy(d.declared, before.declared)
-	d.names = before.names
+	d.names, d.naming, d.lists = before.names, before.naming, before.lists
+	if before.pinning.own != nil {
+		d.pinning.own = before.pinning.own
+	}
 	for name, s := range before.servers {
 		d.servers[name] = &served{provider: s.provider, sources: slices.Clone(s.attached), last: s.last, failed: s.failed}
 	}

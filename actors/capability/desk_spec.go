@@ -20,7 +20,8 @@ type DeskConfig struct {
 	Audit  Audit                 // nil = none
 	Ledger Ledger                // nil = idempotency keys live as long as the desk's slot
 	Open   *atomic.Int64         // the pod's count of calls in flight; may be nil
-	// Configured are the operator's servers, which every desk has.
+	// Roster are the operator's servers, which every desk has; nil = those of Configured, with tables of the desk's own.
+	Roster     *Roster
 	Configured []Configured
 	// Pins hold back tools that changed; nil = nothing is pinned.
 	Pins Pins
@@ -40,7 +41,8 @@ type DeskLimits struct {
 	CallMax      time.Duration // that progress may extend a call to: mcp.call_max, 30 min
 	OrphanWindow time.Duration // mcp.orphan_window, 30 s
 	KeepResult   time.Duration // of a call with a key, for repeats, 10 min
-	ResultBytes  int64         // of one result, and of the page of a search: limits.result_bytes, 8 MiB
+	ResultBytes  int64         // of one result: limits.result_bytes, 8 MiB
+	PageBytes    int64         // of the text of a page of a search, unless its first entry is longer: 32 KiB, which a model can read
 	Calls        int           // open, 256
 	Keys         int           // idempotency keys remembered, 1024
 	Names        int           // given in the life of a session, 8192
@@ -54,6 +56,7 @@ func (l DeskLimits) withDefaults() DeskLimits {
 	l.OrphanWindow = orDefault(l.OrphanWindow, 30*time.Second)
 	l.KeepResult = orDefault(l.KeepResult, 10*time.Minute)
 	l.ResultBytes = orDefault(l.ResultBytes, 8<<20)
+	l.PageBytes = orDefault(l.PageBytes, 32<<10)
 	l.Calls = orDefault(l.Calls, 256)
 	l.Keys = orDefault(l.Keys, 1024)
 	l.Names = orDefault(l.Names, 8192)
@@ -87,6 +90,9 @@ func DeskSpec(name string, cfg DeskConfig) kernel.Spec {
 	}
 	if cfg.Ledger == nil {
 		cfg.Ledger = newMemoryLedger()
+	}
+	if cfg.Roster == nil && len(cfg.Configured) > 0 {
+		cfg.Roster = NewRoster(cfg.Configured)
 	}
 	if cfg.Schemas == nil {
 		cfg.Schemas = NewSchemas()

@@ -14,6 +14,7 @@ import (
 type starts struct {
 	ledger Ledger
 	owner  string // whose keys: nobody is told of another's
+	roster *Roster
 }
 
 // meanings is what a name may have meant when its first call was made. After a
@@ -29,10 +30,22 @@ func (v *View) meanings(name string) []binding {
 		servers = append(servers, prefix) // a server of an earlier life
 	}
 	var list []binding
-	for _, server := range servers {
-		list = append(list, binding{server, name})
-		if rest, ok := strings.CutPrefix(name, server+"."); ok {
-			list = append(list, binding{server, rest})
+	for _, tool := range v.candidates(name) {
+		for i := range v.roster.size() {
+			list = append(list, binding{place{true, v.roster.servers[i].Server()}, tool})
+		}
+		for _, server := range servers {
+			list = append(list, binding{place{server: server}, tool})
+		}
+	}
+	for server, tool := range splits(name) {
+		for _, tool := range v.candidates(tool) {
+			if _, ok := v.roster.at(server); ok {
+				list = append(list, binding{place{true, server}, tool})
+			}
+			if slices.Contains(servers, server) {
+				list = append(list, binding{place{server: server}, tool})
+			}
 		}
 	}
 	return list
@@ -47,7 +60,7 @@ func (v *View) startedBefore(ctx context.Context, r Request) *Refusal {
 	}
 	var refusal *Refusal
 	for _, b := range v.meanings(r.Name) {
-		switch seen := v.starts.ledger.Seen(ctx, KeyRecord{Session: v.starts.owner, Server: b.server, Tool: b.tool, Key: r.Key}); {
+		switch seen := v.starts.ledger.Seen(ctx, KeyRecord{Session: v.starts.owner, Server: b.inLedger(), Tool: b.tool, Key: r.Key}); {
 		case seen == nil:
 		case seen.ArgsSHA == r.digest():
 			return endNotSeen()

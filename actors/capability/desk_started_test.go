@@ -1,6 +1,7 @@
 package capability
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -165,13 +166,19 @@ func TestAStartedKeyIsKnownWhenItsDeskTakesNothing(t *testing.T) {
 func TestWhatANameMayHaveMeant(t *testing.T) {
 	v := viewOf(all("shop", "bank"), []string{"late"}, newSource("shop", Ready, tools("search")), newSource("bank", Ready, tools("search")))
 	for name, want := range map[string][]binding{
-		"bank.search": {{"bank", "search"}},
-		"shop.search": {{"shop", "search"}},
-		"late.x":      {{"bank", "late.x"}, {"late", "late.x"}, {"late", "x"}, {"shop", "late.x"}},
-		"gone.x":      {{"bank", "gone.x"}, {"late", "gone.x"}, {"shop", "gone.x"}, {"gone", "gone.x"}, {"gone", "x"}},
-		"x":           {{"bank", "x"}, {"late", "x"}, {"shop", "x"}},
+		"bank.search": {of("bank", "search")},
+		"shop.search": {of("shop", "search")},
+		"late.x":      {of("bank", "late.x"), of("late", "late.x"), of("late", "x"), of("shop", "late.x")},
+		"gone.x":      {of("bank", "gone.x"), of("late", "gone.x"), of("shop", "gone.x"), of("gone", "gone.x"), of("gone", "x")},
+		"x":           {of("bank", "x"), of("late", "x"), of("shop", "x")},
 	} {
-		if got := v.meanings(name); !slices.Equal(got, want) {
+		got := v.meanings(name)
+		sort := func(list []binding) {
+			slices.SortFunc(list, func(a, b binding) int { return cmp.Or(cmp.Compare(a.server, b.server), cmp.Compare(a.tool, b.tool)) })
+		}
+		sort(got)
+		sort(want)
+		if !slices.Equal(got, want) {
 			t.Errorf("%s: %v, want %v", name, got, want)
 		}
 	}

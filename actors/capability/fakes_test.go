@@ -83,7 +83,7 @@ func (t *trail) all() []Entry {
 
 // viewOf is a view as a desk would publish it.
 func viewOf(g *Grants, declared []string, sources ...*fakeSource) *View {
-	v := &View{grants: g, declared: map[string]struct{}{}, servers: map[string]server{}}
+	v := &View{naming: true, grants: g, declared: map[string]struct{}{}, servers: map[string]server{}}
 	for _, d := range declared {
 		v.declared[d] = struct{}{}
 	}
@@ -97,7 +97,7 @@ func viewOf(g *Grants, declared []string, sources ...*fakeSource) *View {
 		v.servers[s.server] = at
 		for _, t := range at.list().All() {
 			if g.Tool(s.server, t.Name) {
-				offered = append(offered, binding{s.server, t.Name})
+				offered = append(offered, of(s.server, t.Name))
 			}
 		}
 	}
@@ -112,3 +112,9 @@ func all(servers ...string) *Grants {
 	}
 	return NewGrants(list)
 }
+
+// of is a tool of a server that a client declared.
+func of(server, tool string) binding { return binding{place{server: server}, tool} }
+
+// configuredTool is a tool of a configured server.
+func configuredTool(server, tool string) binding { return binding{place{true, server}, tool} }

@@ -41,7 +41,7 @@ func (v *View) search(q Query) (*page, *Refusal) {
 	if !ok {
 		return nil, &Refusal{Code: BadArguments, Text: "cursor is not the next_cursor of this query; search again without it"}
 	}
-	list := v.Catalog()
+	list, held := v.catalog()
 	if strings.TrimSpace(q.Text) != "" {
 		entries := make([]search.Entry, len(list))
 		for i, c := range list {
@@ -54,7 +54,7 @@ func (v *View) search(q Query) (*page, *Refusal) {
 		}
 		list = found
 	}
-	p := &page{namesOnly: q.Names, unavailable: v.Unavailable(), pending: v.Pending(), total: len(list)}
+	p := &page{namesOnly: q.Names, unavailable: v.unavailable(held), pending: v.Pending(), total: len(list)}
 	list = list[min(from, len(list)):]
 	p.take(list, q.Limit, cmp.Or(v.pageBytes, 8<<20))
 	if n := len(p.list); n < len(list) {
@@ -64,7 +64,7 @@ func (v *View) search(q Query) (*page, *Refusal) {
 }
 
 // searchBytes is what a search takes while it works: each name's entry in the catalog, its rank and its place in both orders.
-func (v *View) searchBytes() int64 { return 320 * int64(len(v.names.meaning)) }
+func (v *View) searchBytes() int64 { return 320 * int64(v.names.count()) }
 
 // page is one page of a search before it is written: what stands in it, and the most
 // bytes that its text can have.

@@ -8,106 +8,224 @@ import (
 	"strings"
 )
 
-// binding is one tool of one server: what a name means.
-type binding struct{ server, tool string }
-
-// qualified is the name by which a tool is always accepted.
-func (b binding) qualified() string { return b.server + "." + b.tool }
-
 // names is the book of names of a session. A name once given keeps its meaning
 // and a tool its name until the session ends, also when the tool is no longer
-// listed: whoever comes later is the one that gets qualified.
+// listed: whoever comes later is the one that gets qualified. A value never changes.
 type names struct {
+	base    *names // what many sessions were given alike, see [Roster]; nil = nothing
 	meaning map[string]binding
 	name    map[binding]string
+	// also are further names that are taken, and accepted: qualified forms of tools whose published names cannot be shown, and names
+	// that were used before any was given.
+	also map[string]binding
+}
+
+// given is what a name means that was given.
+func (n names) given(name string) (binding, bool) {
+	if b, ok := n.meaning[name]; ok {
+		return b, true
+	}
+	if n.base != nil {
+		return n.base.given(name)
+	}
+	return binding{}, false
+}
+
+// of is the name that a tool was given.
+func (n names) of(b binding) (string, bool) {
+	if name, ok := n.name[b]; ok {
+		return name, true
+	}
+	if n.base != nil {
+		return n.base.of(b)
+	}
+	return "", false
+}
+
+func (n names) alias(name string) (binding, bool) {
+	if b, ok := n.also[name]; ok {
+		return b, true
+	}
+	if n.base != nil {
+		return n.base.alias(name)
+	}
+	return binding{}, false
+}
+
+// count is how many names were given.
+func (n names) count() int {
+	if n.base != nil {
+		return len(n.name) + n.base.count()
+	}
+	return len(n.name)
+}
+
+// all yields each tool that has a name.
+func (n names) all(yield func(name string, b binding) bool) {
+	for b, name := range n.name {
+		if !yield(name, b) {
+			return
+		}
+	}
+	if n.base != nil {
+		n.base.all(yield)
+	}
 }
 
 // extend gives names to the tools of offered that have none. It does not change
 // n; the result shares nothing mutable with it. The result is the same for every
 // order of offered.
 //
-// Among newcomers that published the same name, the keeper keeps it: the server
-// whose declared name equals the part before the first dot, else the
-// lexicographically smallest server. All others, and every newcomer whose
+// Among newcomers that published the same name, the keeper keeps it: a configured server before
+// one that the client declared; of these the server whose declared name equals the part before the first dot, else the
+// lexicographically smallest. All others, and every newcomer whose
 // published name was given before or is another tool's qualified name, get
 // <server>.<published>, then .2, .3 … until it is unique. A qualified name never
-// takes one that some server published.
+// takes one that some server published, or by which a tool that was named before is accepted.
+// All of these are names as they are [shown].
 func (n names) extend(offered []binding) names {
 	fresh := make([]binding, 0, len(offered))
-	published := make(map[string][]binding, len(offered))
+	published := make(map[string][]binding, len(offered)) // by the name as it is shown
 	qualified := make(map[string]binding, len(offered))
 	for _, b := range offered {
-		if len(published[b.tool]) > 0 && slices.Contains(published[b.tool], b) {
+		plain := shown(b.tool)
+		if slices.Contains(published[plain], b) {
 			continue
 		}
-		published[b.tool] = append(published[b.tool], b)
-		qualified[b.qualified()] = b
-		if _, named := n.name[b]; !named {
-			fresh = append(fresh, b)
+		published[plain] = append(published[plain], b)
+		form := b.qualified()
+		if other, twice := qualified[form]; twice && other != b {
+			b = binding{} // more than one tool has it: it is nobody's
+		}
+		qualified[form] = b
+	}
+	for _, list := range published {
+		for _, b := range list {
+			if _, named := n.of(b); !named {
+				fresh = append(fresh, b)
+			}
 		}
 	}
 	if len(fresh) == 0 {
 		return n
 	}
 	slices.SortFunc(fresh, func(a, b binding) int {
-		return cmp.Or(cmp.Compare(a.tool, b.tool), cmp.Compare(a.server, b.server))
+		return cmp.Or(cmp.Compare(a.tool, b.tool), cmp.Compare(a.server, b.server), firstTrue(a.configured, b.configured))
 	})
-	out := names{meaning: maps.Clone(n.meaning), name: maps.Clone(n.name)}
+	out := names{base: n.base, meaning: maps.Clone(n.meaning), name: maps.Clone(n.name), also: maps.Clone(n.also)}
 	if out.meaning == nil {
 		out.meaning, out.name = map[string]binding{}, map[binding]string{}
 	}
-	give := func(name string, b binding) { out.meaning[name], out.name[b] = b, name }
-
 	var rest []binding
 	for _, b := range fresh {
-		_, taken := out.meaning[b.tool]
-		other, reserved := qualified[b.tool]
-		if taken || reserved && other != b || keeper(published[b.tool]) != b {
+		plain := shown(b.tool)
+		other, reserved := qualified[plain]
+		if out.taken(plain, b) || reserved && other != b || keeper(published[plain]) != b {
 			rest = append(rest, b)
 			continue
 		}
-		give(b.tool, b)
+		out.give(plain, b)
 	}
 	for _, b := range rest {
 		name := b.qualified()
 		for i := 2; ; i++ {
-			_, taken := out.meaning[name]
-			if _, isPublished := published[name]; !taken && !isPublished {
+			_, isPublished := published[name]
+			if !isPublished && !out.taken(name, b) && !n.accepts(name, b) {
 				break
 			}
-			name = b.qualified() + "." + strconv.Itoa(i)
+			name = shown(b.server + "." + b.tool + "." + strconv.Itoa(i))
 		}
-		give(name, b)
+		out.give(name, b)
 	}
 	return out
 }
 
-// keeper is who keeps a published name that all of them published.
-func keeper(publishers []binding) binding {
-	best := publishers[0]
-	prefix, _, _ := strings.Cut(best.tool, ".")
-	for _, b := range publishers {
-		if b.server == prefix {
-			return b
-		}
-		if b.server < best.server {
-			best = b
-		}
+// taken reports that a name was given to, or used for, another tool.
+func (n names) taken(name string, b binding) bool {
+	if _, given := n.given(name); given {
+		return true
 	}
-	return best
+	other, used := n.alias(name)
+	return used && other != b
 }
 
-// find says what a name means: a name that was given, else the qualified form
-// of a tool that has another one. Given names win, for they were shown.
+// accepts reports that a name leads to another tool than b, as its qualified form.
+func (n names) accepts(name string, b binding) bool {
+	other, ok := n.find(name)
+	return ok && other != b
+}
+
+// give enters a name into a book that is not yet published.
+func (n *names) give(name string, b binding) {
+	n.meaning[name], n.name[b] = b, name
+	if q := b.qualified(); q != b.server+"."+b.tool { // else it is read from its parts
+		if _, known := n.alias(q); !known {
+			if n.also == nil {
+				n.also = map[string]binding{}
+			}
+			n.also[q] = b
+		}
+	}
+}
+
+// use remembers that a name was used for a tool before it was given one.
+func (n names) use(name string, b binding) names {
+	n.also = maps.Clone(n.also)
+	if n.also == nil {
+		n.also = map[string]binding{}
+	}
+	n.also[name] = b
+	return n
+}
+
+// keeper is who keeps a published name that all of them published.
+func keeper(publishers []binding) binding {
+	prefix, _, _ := strings.Cut(publishers[0].tool, ".")
+	return slices.MinFunc(publishers, func(a, b binding) int {
+		return cmp.Or(firstTrue(a.configured, b.configured), firstTrue(a.server == prefix, b.server == prefix), cmp.Compare(a.server, b.server), cmp.Compare(a.tool, b.tool))
+	})
+}
+
+// firstTrue orders what holds before what does not.
+func firstTrue(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return -1
+	}
+	return 1
+}
+
+// find says what a name means: a name that was given or used, else the published name of a tool that is shown in another form, else the
+// qualified form of one, when it is that of one only. Given names win, for they were shown.
 func (n names) find(name string) (binding, bool) {
-	if b, ok := n.meaning[name]; ok {
+	if b, ok := n.given(name); ok {
 		return b, true
 	}
-	server, tool, ok := strings.Cut(name, ".")
-	if !ok {
+	if b, ok := n.alias(name); ok {
+		return b, true
+	}
+	if len(name) > longestAsked {
 		return binding{}, false
 	}
-	b := binding{server: server, tool: tool}
-	_, named := n.name[b]
-	return b, named
+	if form := shown(name); form != name {
+		if b, ok := n.given(form); ok && b.tool == name {
+			return b, true
+		}
+	}
+	var found binding
+	for server, tool := range splits(name) {
+		for _, configured := range []bool{true, false} {
+			b := binding{place{configured, server}, tool}
+			if _, named := n.of(b); !named {
+				continue
+			}
+			if found != (binding{}) {
+				return binding{}, false // two tools have this form
+			}
+			found = b
+		}
+	}
+	return found, found != binding{}
 }

@@ -15,19 +15,19 @@ func TestNamesAreGivenByTheKeeperRules(t *testing.T) {
 		offered []binding
 		want    map[string]binding
 	}{
-		{"one server keeps its published names", []binding{{"katashiro", "katashiro.click"}, {"katashiro", "type"}},
-			map[string]binding{"katashiro.click": {"katashiro", "katashiro.click"}, "type": {"katashiro", "type"}}},
-		{"of two with one name the smaller server keeps it", []binding{{"b", "search"}, {"a", "search"}},
-			map[string]binding{"search": {"a", "search"}, "b.search": {"b", "search"}}},
-		{"the server that the prefix names keeps it though it is not the smallest", []binding{{"alpha", "zeta.go"}, {"zeta", "zeta.go"}},
-			map[string]binding{"zeta.go": {"zeta", "zeta.go"}, "alpha.zeta.go": {"alpha", "zeta.go"}}},
-		{"a qualified name never takes one that was published", []binding{{"a", "x"}, {"b", "x"}, {"b", "b.x"}},
-			map[string]binding{"x": {"a", "x"}, "b.x.2": {"b", "x"}, "b.b.x": {"b", "b.x"}}},
-		{"a published name that is another's qualified name is qualified itself", []binding{{"a", "b.x"}, {"b", "x"}},
-			map[string]binding{"x": {"b", "x"}, "a.b.x": {"a", "b.x"}}},
-		{"three holders", []binding{{"c", "go"}, {"a", "go"}, {"b", "go"}},
-			map[string]binding{"go": {"a", "go"}, "b.go": {"b", "go"}, "c.go": {"c", "go"}}},
-		{"the same tool twice is one", []binding{{"a", "go"}, {"a", "go"}}, map[string]binding{"go": {"a", "go"}}},
+		{"one server keeps its published names", []binding{of("katashiro", "katashiro.click"), of("katashiro", "type")},
+			map[string]binding{"katashiro.click": of("katashiro", "katashiro.click"), "type": of("katashiro", "type")}},
+		{"of two with one name the smaller server keeps it", []binding{of("b", "search"), of("a", "search")},
+			map[string]binding{"search": of("a", "search"), "b.search": of("b", "search")}},
+		{"the server that the prefix names keeps it though it is not the smallest", []binding{of("alpha", "zeta.go"), of("zeta", "zeta.go")},
+			map[string]binding{"zeta.go": of("zeta", "zeta.go"), "alpha.zeta.go": of("alpha", "zeta.go")}},
+		{"a qualified name never takes one that was published", []binding{of("a", "x"), of("b", "x"), of("b", "b.x")},
+			map[string]binding{"x": of("a", "x"), "b.x.2": of("b", "x"), "b.b.x": of("b", "b.x")}},
+		{"a published name that is another's qualified name is qualified itself", []binding{of("a", "b.x"), of("b", "x")},
+			map[string]binding{"x": of("b", "x"), "a.b.x": of("a", "b.x")}},
+		{"three holders", []binding{of("c", "go"), of("a", "go"), of("b", "go")},
+			map[string]binding{"go": of("a", "go"), "b.go": of("b", "go"), "c.go": of("c", "go")}},
+		{"the same tool twice is one", []binding{of("a", "go"), of("a", "go")}, map[string]binding{"go": of("a", "go")}},
 	} {
 		got := names{}.extend(tc.offered).meaning
 		if !maps.Equal(got, tc.want) {
@@ -37,17 +37,17 @@ func TestNamesAreGivenByTheKeeperRules(t *testing.T) {
 }
 
 func TestANameOnceGivenKeepsItsMeaningWhoeverComesLater(t *testing.T) {
-	n := names{}.extend([]binding{{"shop", "search"}})
-	n = n.extend([]binding{{"shop", "search"}, {"amazon", "search"}}) // sorts before, and comes later
-	want := map[string]binding{"search": {"shop", "search"}, "amazon.search": {"amazon", "search"}}
+	n := names{}.extend([]binding{of("shop", "search")})
+	n = n.extend([]binding{of("shop", "search"), of("amazon", "search")}) // sorts before, and comes later
+	want := map[string]binding{"search": of("shop", "search"), "amazon.search": of("amazon", "search")}
 	if !maps.Equal(n.meaning, want) {
 		t.Fatalf("got %v, want %v", n.meaning, want)
 	}
-	n = n.extend([]binding{{"amazon", "search"}, {"search", "search"}}) // shop lists it no more
-	if n.meaning["search"] != (binding{"shop", "search"}) {
+	n = n.extend([]binding{of("amazon", "search"), of("search", "search")}) // shop lists it no more
+	if n.meaning["search"] != of("shop", "search") {
 		t.Fatalf("the name of a tool that is gone was given away: %v", n.meaning)
 	}
-	if b, ok := n.find("shop.search"); !ok || b != (binding{"shop", "search"}) {
+	if b, ok := n.find("shop.search"); !ok || b != of("shop", "search") {
 		t.Fatalf("the qualified form is not accepted: %v %v", b, ok)
 	}
 	if _, ok := n.find("nobody.search"); ok {
@@ -58,7 +58,7 @@ func TestANameOnceGivenKeepsItsMeaningWhoeverComesLater(t *testing.T) {
 func TestNamesHoldTheirInvariantsForWhateverServersPublish(t *testing.T) {
 	server := rapid.SampledFrom([]string{"a", "b", "c", "a-b"})
 	tool := rapid.SampledFrom([]string{"x", "y", "a.x", "b.x", "b.x.2", "a.b.x", "c.y", "x.2"})
-	one := rapid.Custom(func(t *rapid.T) binding { return binding{server.Draw(t, "server"), tool.Draw(t, "tool")} })
+	one := rapid.Custom(func(t *rapid.T) binding { return of(server.Draw(t, "server"), tool.Draw(t, "tool")) })
 	rapid.Check(t, func(t *rapid.T) {
 		n := names{}
 		for range rapid.IntRange(1, 6).Draw(t, "rounds") {
@@ -91,8 +91,8 @@ func TestNamesHoldTheirInvariantsForWhateverServersPublish(t *testing.T) {
 }
 
 func TestQualifiedNamesSplitAtTheFirstDotBecauseServersHaveNone(t *testing.T) {
-	n := names{}.extend([]binding{{"a", "go"}, {"b", "go"}, {"b", "b.go"}})
-	for _, b := range []binding{{"a", "go"}, {"b", "go"}, {"b", "b.go"}} {
+	n := names{}.extend([]binding{of("a", "go"), of("b", "go"), of("b", "b.go")})
+	for _, b := range []binding{of("a", "go"), of("b", "go"), of("b", "b.go")} {
 		got, ok := n.find(b.qualified())
 		shown, isShown := n.meaning[b.qualified()]
 		if !ok || !isShown && got != b || isShown && got != shown {

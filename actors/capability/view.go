@@ -13,11 +13,21 @@ import (
 type View struct {
 	grants   *Grants
 	declared map[string]struct{}
-	servers  map[string]server
+	servers  map[string]server // that the session's client declared
 	names    names
+	// roster are the configured servers, and instances those of them of which the session has one of its own.
+	roster    *Roster
+	instances map[int]instance
+	// lists are what the configured servers had listed when their tools were named; nil before anybody asked for names.
+	lists []*List
+	// naming: each tool is named when it is seen. With configured servers that begins with the first search, so that of two new tools
+	// of one name the configured one keeps it, whichever was there first.
+	naming  bool
+	pinning pinning
 	// pageBytes bounds the text of one page of a search.
 	pageBytes int64
 	starts    starts
+	redact    func([]byte) []byte
 }
 
 // server is one declared name and who serves it.
@@ -51,7 +61,11 @@ type Capability struct {
 	Tool         *Tool
 	Availability Availability
 	source       Source
+	at           int // of a configured one, in the roster
+	configured   bool
 }
+
+func (c Capability) place() place { return place{c.configured, c.Server} }
 
 // state is the source's of this moment.
 func (s server) state() State {
@@ -81,9 +95,20 @@ func (s server) early() bool {
 	return l != nil && l.Early
 }
 
-// capability is the entry for a tool of that server, when it is listed and
-// granted at this moment.
-func (v *View) capability(name string, b binding) (Capability, bool) {
+// capability is the entry for a tool, when it is listed and granted at this moment. What is held back has one, too; changed says why.
+func (v *View) capability(name string, b binding) (c Capability, changed []string, ok bool) {
+	if b.configured {
+		c, ok = v.configuredCapability(name, b)
+	} else {
+		c, ok = v.declaredCapability(name, b)
+	}
+	if !ok {
+		return Capability{}, nil, false
+	}
+	return c, v.pinning.changed(b.place, c.Tool), true
+}
+
+func (v *View) declaredCapability(name string, b binding) (Capability, bool) {
 	s, ok := v.servers[b.server]
 	if !ok || !v.grants.Tool(b.server, b.tool) {
 		return Capability{}, false
@@ -101,25 +126,55 @@ func (v *View) capability(name string, b binding) (Capability, bool) {
 
 // Catalog is everything that the caller may see at this moment, by name.
 func (v *View) Catalog() []Capability {
-	list := make([]Capability, 0, len(v.names.meaning))
-	for name, b := range v.names.meaning {
-		if c, ok := v.capability(name, b); ok {
-			list = append(list, c)
-		}
-	}
-	slices.SortFunc(list, func(a, b Capability) int { return cmp.Compare(a.Name, b.Name) })
+	list, _ := v.catalog()
 	return list
 }
 
-// Pending names the granted servers that are connecting, sorted.
+// catalog is Catalog, and what is held back.
+func (v *View) catalog() ([]Capability, map[place]*heldBack) {
+	list := make([]Capability, 0, v.names.count())
+	var held map[place]*heldBack
+	v.names.all(func(name string, b binding) bool {
+		c, changed, ok := v.capability(name, b)
+		switch {
+		case !ok:
+		case changed == nil:
+			list = append(list, c)
+		default:
+			if held == nil {
+				held = map[place]*heldBack{}
+			}
+			if held[b.place] == nil {
+				held[b.place] = &heldBack{}
+			}
+			held[b.place].add(changed)
+		}
+		return true
+	})
+	slices.SortFunc(list, func(a, b Capability) int { return cmp.Compare(a.Name, b.Name) })
+	return list, held
+}
+
+// Pending names the granted and the configured servers that are connecting, sorted.
 func (v *View) Pending() []string {
+	list := v.pendingDeclared()
+	for i := range v.roster.size() {
+		if v.tools(i).State == Connecting && v.list(i) == nil {
+			list = append(list, v.roster.servers[i].Server())
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// pendingDeclared names those that the client declared.
+func (v *View) pendingDeclared() []string {
 	var list []string
 	for name, s := range v.servers {
 		if v.pending(name, s) {
 			list = append(list, name)
 		}
 	}
-	slices.Sort(list)
 	return list
 }
 
@@ -129,9 +184,11 @@ func (v *View) pending(name string, s server) bool {
 	return s.source != nil && !s.settled && v.grants.Server(name)
 }
 
-// Unsettled reports that a search should wait: a granted server is connecting
-// and nothing of it is listed from its declaration.
-func (v *View) Unsettled() bool {
+// Unsettled reports that a search should ask the desk first: a granted server is connecting
+// and nothing of it is listed from its declaration; or a configured one has a list that was not named, or none.
+func (v *View) Unsettled() bool { return v.unsettledDeclared() || v.unsettledConfigured() }
+
+func (v *View) unsettledDeclared() bool {
 	for name, s := range v.servers {
 		if v.pending(name, s) && !s.named {
 			return true
@@ -146,12 +203,19 @@ type Unavailable struct {
 	Error    string
 }
 
-// Unavailable lists the granted servers that failed or went before they listed
-// anything, sorted by server.
+// Unavailable lists the servers of which nothing can be listed or called, and those of which something is held back, sorted by server.
 func (v *View) Unavailable() []Unavailable {
-	var list []Unavailable
+	_, held := v.catalog()
+	return v.unavailable(held)
+}
+
+func (v *View) unavailable(held map[place]*heldBack) []Unavailable {
+	list := v.unavailableConfigured(held)
 	for _, name := range slices.Sorted(maps.Keys(v.servers)) {
 		s := v.servers[name]
+		if h := held[place{server: name}]; h != nil {
+			list = append(list, Unavailable{Provider: s.provider, Error: name + ": " + h.text(place{server: name})})
+		}
 		if !v.grants.Server(name) || v.pending(name, s) || s.list() != nil {
 			continue
 		}

@@ -1,0 +1,87 @@
+package capability
+
+import (
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	"github.com/acpod/acpod/runtime/kernel"
+	"github.com/acpod/acpod/runtime/kerneltest"
+)
+
+// fakeServer is a configured server: the test reads what it is asked and answers when it likes.
+type fakeServer struct {
+	*fakeSource
+	denied []string
+}
+
+// discover is the question that a fakeServer gets when it is asked to list.
+type discover struct{ server string }
+
+func newServer(name string, state State, list *List) *fakeServer {
+	return &fakeServer{fakeSource: newSource(name, state, list)}
+}
+
+// but has a tool_filter that does not allow these.
+func (s *fakeServer) but(denied ...string) *fakeServer { s.denied = denied; return s }
+
+func (s *fakeServer) Provider() string        { return s.server }
+func (s *fakeServer) Allows(tool string) bool { return !slices.Contains(s.denied, tool) }
+func (s *fakeServer) become(t Toolset)        { s.set.Store(&t) }
+func (s *fakeServer) lists(names ...string)   { s.become(Toolset{State: Ready, List: tools(names...)}) }
+func (s *fakeServer) fails(why string) {
+	s.become(Toolset{State: Failed, Reason: why, List: s.Tools().List})
+}
+func (s *fakeServer) asked(t *testing.T) *kernel.Question {
+	t.Helper()
+	_, q := kerneltest.AwaitQuestion[discover](t, s.probe)
+	return q
+}
+
+func (s *fakeServer) Discover(c *kernel.Ctx) (kernel.Ticket, error) {
+	if s.ref.IsZero() {
+		return kernel.Ticket{}, ErrDetached
+	}
+	return c.Request(s.ref, discover{s.server})
+}
+
+// found answers one discovery.
+func found(q *kernel.Question) {
+	q.Answer(Discovered{}, nil)
+	synctest.Wait()
+}
+
+// fakeIsolated is one of which each session has its own.
+type fakeIsolated struct {
+	*fakeServer
+	made atomic.Int32
+	last *fakeServer
+	t    *testing.T
+}
+
+func (s *fakeIsolated) Instance(string) (Configured, kernel.Spec) {
+	own := newServer(s.server, Idle, nil)
+	own.denied = s.denied
+	spec := own.probe.Spec(s.server)
+	inner := spec.New
+	spec.New = func() kernel.Behavior { return inner() }
+	s.made.Add(1)
+	s.last = own
+	return own, spec
+}
+
+// runWith is run of a desk with configured servers, which are actors beside it.
+func runWith(t *testing.T, cfg DeskConfig, servers []*fakeServer, test func(w *world)) {
+	t.Helper()
+	for _, s := range servers {
+		cfg.Configured = append(cfg.Configured, s)
+	}
+	run(t, cfg, func(w *world) {
+		for i, s := range servers {
+			s.ref = kerneltest.Spawn(t, w.parent, s.probe.Spec(fmt.Sprintf("configured-%d", i)))
+		}
+		test(w)
+	})
+}
