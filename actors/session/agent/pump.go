@@ -35,7 +35,7 @@ func (r *runner) pump(ctx context.Context) {
 	out := proc.Stdout()
 	defer func() { _ = out.Close() }()
 	p := &reading{runner: r, pid: proc.PID(), quiet: rate.NewLimiter(1, 10)}
-	p.edges = newEdges(out, min(r.cfg.LineBytes, edgesFrom))
+	p.edges = jsonrpc.NewEdges(out, min(r.cfg.LineBytes, edgesFrom))
 	lines := jsonrpc.NewLineReader(p.edges, r.cfg.LineBytes)
 	lines.Charge = func(more int) error { return p.charge(ctx, int64(more)) }
 	for {
@@ -48,13 +48,13 @@ func (r *runner) pump(ctx context.Context) {
 			p.line(ctx, line, lease)
 		case errors.As(err, &long):
 			lease.Release()
-			p.tooLong(ctx, p.edges.take(p.lines), long)
+			p.tooLong(ctx, p.edges.Take(p.lines), long)
 		default: // the end, however it came
 			lease.Release()
 			return
 		}
 		if err == nil {
-			p.edges.take(p.lines)
+			p.edges.Take(p.lines)
 		}
 		p.lines++
 	}
@@ -64,7 +64,7 @@ func (r *runner) pump(ctx context.Context) {
 type reading struct {
 	*runner
 	pid   int
-	edges *edges
+	edges *jsonrpc.Edges
 	lines int64         // ordinal of the line, as edges counts
 	held  *kernel.Lease // of the line that is being assembled
 	quiet *rate.Limiter // of log lines about what an agent does wrong
@@ -261,7 +261,7 @@ func pause(ctx context.Context, d time.Duration) bool {
 }
 
 // tooLong fails just the request that a skipped line answered, answers the one that it was, and tells the owner of an update.
-func (p *reading) tooLong(ctx context.Context, at edge, long *jsonrpc.LineTooLong) {
+func (p *reading) tooLong(ctx context.Context, at jsonrpc.Edge, long *jsonrpc.LineTooLong) {
 	p.noise.Add(1)
 	p.self.CountRefusal(ScopeLong)
 	if p.quiet.Allow() {
@@ -274,9 +274,9 @@ func (p *reading) tooLong(ctx context.Context, at edge, long *jsonrpc.LineTooLon
 		refusal = jsonrpc.OverloadData{Scope: full.Scope, Limit: full.Limit, Used: full.Used, Size: full.Size, RetryAfter: full.RetryAfter}
 	}
 	if long.Head != nil { // a short one, for which there was no room
-		at = edge{head: long.Head, tail: long.Tail}
+		at = jsonrpc.Edge{Head: long.Head, Tail: long.Tail}
 	}
-	kind, id, method := at.envelope()
+	kind, id, method := at.Envelope()
 	switch kind {
 	case jsonrpc.Response:
 		n, ok := id.Int()

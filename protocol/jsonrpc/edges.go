@@ -1,19 +1,17 @@
-package agent
+package jsonrpc
 
 import (
 	"bytes"
 	"io"
-
-	"github.com/acpod/acpod/protocol/jsonrpc"
 )
 
 // edgeBytes is what is kept of the beginning and of the end of a long line. The envelope's id, method and version
 // stand there: before the long member or behind it.
 const edgeBytes = 1 << 10
 
-// edges remembers both ends of the long lines that pass through it, so that when the line reader behind it has to
+// Edges remembers both ends of the long lines that pass through it, so that when the line reader behind it has to
 // skip one, somebody still knows which request it answered. It counts the lines as the reader does.
-type edges struct {
+type Edges struct {
 	r     io.Reader
 	above int // lines of fewer bytes are not remembered
 
@@ -21,17 +19,18 @@ type edges struct {
 	n    int   // its bytes so far
 	head []byte
 	tail []byte
-	kept map[int64]edge // by ordinal; the reader is at most its buffer behind
+	kept map[int64]Edge // by ordinal; the reader is at most its buffer behind
 }
 
-type edge struct{ head, tail []byte }
+type Edge struct{ Head, Tail []byte }
 
-func newEdges(r io.Reader, above int) *edges {
-	return &edges{r: r, above: above, kept: map[int64]edge{}}
+// NewEdges remembers lines of at least above bytes of what is read from it.
+func NewEdges(r io.Reader, above int) *Edges {
+	return &Edges{r: r, above: above, kept: map[int64]Edge{}}
 }
 
 // Read passes on.
-func (e *edges) Read(p []byte) (int, error) {
+func (e *Edges) Read(p []byte) (int, error) {
 	n, err := e.r.Read(p)
 	for b := p[:n]; len(b) > 0; {
 		end := bytes.IndexByte(b, '\n')
@@ -49,7 +48,7 @@ func (e *edges) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func (e *edges) pass(b []byte) {
+func (e *Edges) pass(b []byte) {
 	if len(e.head) < edgeBytes {
 		e.head = append(e.head, b[:min(len(b), edgeBytes-len(e.head))]...)
 	}
@@ -60,42 +59,42 @@ func (e *edges) pass(b []byte) {
 	e.n += len(b)
 }
 
-func (e *edges) end() {
+func (e *Edges) end() {
 	empty := e.n == 0 || e.n == 1 && e.head[0] == '\r'
 	if !empty {
 		if e.n >= e.above {
-			e.kept[e.line] = edge{head: bytes.Clone(e.head), tail: bytes.Clone(e.tail)}
+			e.kept[e.line] = Edge{Head: bytes.Clone(e.head), Tail: bytes.Clone(e.tail)}
 		}
 		e.line++
 	}
 	e.n, e.head, e.tail = 0, e.head[:0], e.tail[:0]
 }
 
-// take returns and forgets what is kept of a line.
-func (e *edges) take(ordinal int64) edge {
+// Take returns and forgets what is kept of a line.
+func (e *Edges) Take(ordinal int64) Edge {
 	kept := e.kept[ordinal]
 	delete(e.kept, ordinal)
 	return kept
 }
 
-// envelope tells what the line was as far as its edges show: a response or a request with that id, or a notification of that
+// Envelope tells what the line was as far as its edges show: a response or a request with that id, or a notification of that
 // method, for which no answer is owed.
-func (g edge) envelope() (kind jsonrpc.Kind, id jsonrpc.ID, method string) {
-	members := headMembers(g.head)
-	for name, value := range tailMembers(g.tail) {
+func (g Edge) Envelope() (kind Kind, id ID, method string) {
+	members := headMembers(g.Head)
+	for name, value := range tailMembers(g.Tail) {
 		if _, seen := members[name]; !seen {
 			members[name] = value
 		}
 	}
-	method, called := jsonrpc.String(members["method"])
-	id, ok := jsonrpc.ParseID(members["id"])
+	method, called := String(members["method"])
+	id, ok := ParseID(members["id"])
 	switch {
 	case !ok:
-		return jsonrpc.Notification, jsonrpc.ID{}, method
+		return Notification, ID{}, method
 	case called || members["method"] != nil:
-		return jsonrpc.Request, id, method
+		return Request, id, method
 	default:
-		return jsonrpc.Response, id, ""
+		return Response, id, ""
 	}
 }
 
@@ -122,7 +121,7 @@ func headMembers(b []byte) map[string][]byte {
 		if rest = bytes.TrimLeft(rest, " \t"); len(rest) == 0 || rest[0] != ',' {
 			return members
 		}
-		if s, ok := jsonrpc.String(name); ok {
+		if s, ok := String(name); ok {
 			members[s] = value
 		}
 		b = rest[1:]
@@ -148,7 +147,7 @@ func scalar(b []byte) (value, rest []byte, ok bool) {
 			end++
 		}
 	}
-	if end == 0 || end > len(b) || !jsonrpc.Valid(b[:end]) {
+	if end == 0 || end > len(b) || !Valid(b[:end]) {
 		return nil, nil, false
 	}
 	return b[:end], b[end:], true
@@ -167,7 +166,7 @@ func tailMembers(b []byte) map[string][]byte {
 		if !bytes.HasPrefix(rest, []byte(`"`)) {
 			continue
 		}
-		o, err := jsonrpc.ParseObject(append([]byte("{"), rest...))
+		o, err := ParseObject(append([]byte("{"), rest...))
 		if err != nil {
 			break
 		}
