@@ -253,3 +253,87 @@ func TestAFailingStartIsSharedByWhoWaits(t *testing.T) {
 		t.Errorf("it was started %d times for twelve callers", n)
 	}
 }
+
+// Calls of one tool run as many at a time as its entry says; the others wait in a queue with an end, and another tool does not.
+func TestCallsOverTheirBoundWaitInAQueueWithAnEnd(t *testing.T) {
+	t.Parallel()
+	s := newEvil(t, evilScript{Name: "one", Offer: []string{"slow", "echo"}}).set("max_concurrency", 2)
+	_, a := startEvil(t, providersConfig, s)
+	a.says("echo", `{}`, `echo {}`)
+	start := time.Now()
+	var calls []*inFlight
+	for range 6 {
+		calls = append(calls, a.later("slow", `{"ms":700,"text":"in turn"}`))
+	}
+	until(t, "the first two at the server", func() bool { return s.calls("slow") == 2 })
+	a.says("echo", `{"n":1}`, `echo {"n":1}`)
+	for _, call := range calls {
+		if result := call.wait(); result.text() != "done in turn" {
+			t.Errorf("%s", result.raw)
+		}
+	}
+	if took := time.Since(start); took < 2*time.Second {
+		t.Errorf("six calls of 0.7 s, two at a time, took %v", took)
+	}
+	calls = nil
+	for range 80 { // more than wait
+		calls = append(calls, a.later("slow", `{"ms":10,"text":"many"}`))
+	}
+	refused, done := 0, 0
+	for _, call := range calls {
+		switch result := call.wait(); {
+		case result.text() == "done many":
+			done++
+		case result.refusal() == "overloaded":
+			refused++
+		default:
+			t.Errorf("%s", result.raw)
+		}
+	}
+	t.Logf("of 80 at once %d were done and %d refused", done, refused)
+	if done < 40 {
+		t.Errorf("only %d of 80 were done", done)
+	}
+}
+
+// A server that nobody uses is disconnected, its process ends, and the next call wakes it; what it offers is still found meanwhile.
+func TestAnIdleServerIsPutAwayAndWoken(t *testing.T) {
+	t.Parallel()
+	s := newEvil(t, evilScript{Name: "one", Offer: []string{"whoami"}})
+	file := encode(t, object{"idle_ttl_secs": 1, "mcpServers": object{"one": s.entry}})
+	p := startPod(t, providersConfig, mcpText(t, file))
+	a := anonymous(t, p)
+	first := a.runs(s)
+	until(t, "the end of the idle process", func() bool { return !alive(first) })
+	if seen := a.search(`{}`); !seen.has("whoami") || seen.without("one") != "" || seen.Capabilities[0].Availability != "ready" {
+		t.Errorf("%+v", seen)
+	}
+	if second := a.runs(s); second == first || s.starts() != 2 {
+		t.Errorf("process %d, then %d, of %d", first, second, s.starts())
+	}
+}
+
+// Over max_concurrent_servers the one that was used longest ago makes room.
+func TestTheOldestIdleServerMakesRoom(t *testing.T) {
+	t.Parallel()
+	var servers []*evilServer
+	entries := object{}
+	for _, name := range []string{"a", "b", "c"} {
+		s := newEvil(t, evilScript{Name: name, Offer: []string{"whoami", "slow"}})
+		servers, entries[name] = append(servers, s), s.entry
+	}
+	p := startPod(t, providersConfig, mcpText(t, encode(t, object{"max_concurrent_servers": 2, "mcpServers": entries})))
+	caller := anonymous(t, p)
+	first := caller.runs(servers[0])
+	second := caller.runs(servers[1])
+	busy := caller.later("a.slow", `{"ms":4000,"text":"kept"}`)
+	until(t, "the call at the server", func() bool { return servers[0].calls("slow") == 1 })
+	caller.runs(servers[2])
+	until(t, "the end of the second's process", func() bool { return !alive(second) })
+	if !alive(first) {
+		t.Error("a server with a call in flight was put away")
+	}
+	if result := busy.wait(); result.text() != "done kept" {
+		t.Errorf("%s", result.raw)
+	}
+}

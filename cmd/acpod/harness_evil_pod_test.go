@@ -32,11 +32,17 @@ func mcpJSON(t testing.TB, servers ...*evilServer) setting {
 // mcpText has a pod read an mcp.json that is written by hand.
 func mcpText(t testing.TB, text string) setting {
 	t.Helper()
+	file := mcpFile(t, text)
+	return func(c *exec.Cmd) { c.Args = append(c.Args, "--mcp-config", file) }
+}
+
+func mcpFile(t testing.TB, text string) string {
+	t.Helper()
 	file := filepath.Join(t.TempDir(), "mcp.json")
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return func(c *exec.Cmd) { c.Args = append(c.Args, "--mcp-config", file) }
+	return file
 }
 
 // startEvil starts a pod with these servers and gives an anonymous caller of its facade.

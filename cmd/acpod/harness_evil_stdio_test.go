@@ -62,7 +62,7 @@ func lock(path string) bool {
 	return syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil // held by the descriptor, which is never closed
 }
 
-// spawnSleeper starts a child that ignores TERM and keeps stdout open.
+// spawnSleeper leaves a grandchild, of nobody's any more, that ignores TERM and keeps stdout open.
 func spawnSleeper(script evilScript) error {
 	script.Sleeper, script.IgnoreTerm = true, true
 	argument, err := json.Marshal(script)
@@ -73,9 +73,9 @@ func spawnSleeper(script evilScript) error {
 	if err != nil {
 		return err
 	}
-	child := exec.Command(path, string(argument))
+	child := exec.Command("sh", "-c", `"$0" "$1" &`, path, string(argument))
 	child.Stdout, child.Stderr = os.Stdout, os.Stderr
-	return child.Start()
+	return child.Run()
 }
 
 // stdio serves lines until stdin ends.
