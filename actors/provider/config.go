@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"log/slog"
 	"math/rand/v2"
+	"os"
 	"time"
 
 	"github.com/acpod/acpod/actors/provider/link"
@@ -29,7 +30,7 @@ type Config struct {
 	Log *slog.Logger // the stderr of children; nil = the actor's own
 
 	// Dial makes the link of a server whose variables were replaced; nil = [stdio] and [httplink]. For tests.
-	Dial func(s mcpjson.Server) (link.Link, error)
+	Dial func(r mcpjson.Resolved) (link.Link, error)
 	// Rand is the source of jitter, in [0, 1); nil = math/rand.
 	Rand func() float64
 }
@@ -41,6 +42,12 @@ func (c Config) withDefaults() Config {
 	c.SchemaBytes = cmp.Or(c.SchemaBytes, 64<<10)
 	c.StopGrace = cmp.Or(c.StopGrace, 5*time.Second)
 	c.CallMax = cmp.Or(c.CallMax, 30*time.Minute)
+	if c.Env == nil {
+		c.Env = os.LookupEnv
+	}
+	if c.Dial == nil {
+		c.Dial = c.dial
+	}
 	if c.Rand == nil {
 		c.Rand = rand.Float64
 	}

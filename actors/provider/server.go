@@ -26,12 +26,14 @@ type Server struct {
 	filter filter
 	roots  []byte // the result of roots/list
 	seats  *seats // nil: an instance, which takes nobody's place
+	keeps  bool   // an instance whose process holds what its session knows: it is not ended for being idle
 
 	face     atomic.Pointer[face]
 	ref      atomic.Pointer[kernel.Ref]
 	sequence atomic.Int64 // of requests, over all generations
 	used     atomic.Int64 // when it was last used, UnixNano
 	busy     atomic.Int32 // calls that it has
+	sent     atomic.Int64 // calls that were sent
 }
 
 // face is what a server shows of itself at one moment, and which generation of its actor may change it.

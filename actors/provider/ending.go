@@ -1,0 +1,256 @@
+package provider
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/acpod/acpod/actors/capability"
+	"github.com/acpod/acpod/actors/provider/link"
+	"github.com/acpod/acpod/runtime/kernel"
+)
+
+// broken ends the connection, or the attempt at one, because something is wrong with it.
+func (a *actor) broken(c *kernel.Ctx, err error) {
+	n := a.conn
+	if n == nil || n.phase == ending {
+		return
+	}
+	err = a.redacted(err)
+	started := n.phase == ready
+	if started {
+		a.restarts++
+		c.Attr("restarts", a.restarts)
+		if c.Now().Sub(n.since) >= brokenFor {
+			a.failures = 0
+		}
+	}
+	a.failures++
+	var auth *link.AuthError
+	if errors.As(err, &auth) {
+		a.login = login{refused: true, hash: n.resolved.Hash, err: err}
+	} else if isFault(err) {
+		a.breaker.fault(c.Now())
+	}
+	a.breaker.abandon()
+	c.Log().Warn("a provider's connection ended", "server", a.s.entry.Name, "started", started, "error", shown(err))
+	a.end(c, err)
+	a.ended = err
+	if !started {
+		a.refuseWaiting(c, err)
+	}
+	a.again(c)
+	a.publish(c)
+}
+
+// end ends the connection. Whatever is on it is told why.
+func (a *actor) end(c *kernel.Ctx, why error) {
+	n := a.conn
+	was := n.phase
+	n.phase = ending
+	if n.stop != nil {
+		n.stop()
+	}
+	if a.idle != nil {
+		a.idle()
+		a.idle = nil
+	}
+	for id, x := range a.inner {
+		x.stop()
+		delete(a.inner, id)
+	}
+	for _, k := range a.calls.sent() {
+		a.finish(c, k)
+		k.question.Fail(fmt.Errorf("%w: %w", capability.ErrDetached, why))
+	}
+	a.calls.suspects = nil
+	a.asked = asked{}
+	a.list.unplug()
+	c.Attr("pid", nil)
+	if was == seating {
+		c.Cancel(n.ticket)
+		a.leaveSeat(c)
+		a.conn = nil
+		return
+	}
+	n.cancel(why)
+}
+
+// quit ends a connection with which nothing is wrong.
+func (a *actor) quit(c *kernel.Ctx, why error) {
+	a.end(c, why)
+	a.ended = nil
+	a.publish(c)
+}
+
+// linkEnded is told when nothing of a link is left: now another may be made.
+func (a *actor) linkEnded(c *kernel.Ctx, m linkEnded) {
+	if a.conn == nil || a.conn.number != m.number {
+		return
+	}
+	err := m.err
+	if err == nil {
+		err = errors.New("the server closed the connection")
+	}
+	a.broken(c, err)
+	a.conn.owed.Discharge()
+	a.conn = nil
+	a.leaveSeat(c)
+	a.next(c)
+	a.publish(c)
+}
+
+// next is what comes after the end of a connection: another one, for calls that have come meanwhile, or for who wants a list and
+// would not have to wait for a backoff.
+func (a *actor) next(c *kernel.Ctx) {
+	calls := len(a.calls.waiting) > 0
+	a.breaker.abandonUnless(calls)
+	ok, after := a.breaker.admits(c.Now())
+	switch {
+	case calls && (ok || a.breaker.probing), len(a.asking) > 0 && ok && a.retry == nil:
+		a.breaker.probe()
+		a.wake(c)
+	case calls:
+		a.refuseWaiting(c, &capability.BreakerError{RetryAfter: after})
+	default:
+		a.answerAsking()
+	}
+}
+
+func (a *actor) leaveSeat(c *kernel.Ctx) {
+	if a.s.seats != nil {
+		a.told(c, c.Parent().Signal(leaveSeat{a.s}))
+	}
+}
+
+// told counts a signal that found no room.
+func (a *actor) told(c *kernel.Ctx, err error) {
+	if err != nil && !errors.Is(err, kernel.ErrStopped) {
+		c.Refuse("signal")
+	}
+}
+
+// again sets the next attempt, unless nobody has used the server for so long that it would be idle by now, or none can help.
+func (a *actor) again(c *kernel.Ctx) {
+	a.unretry()
+	now := c.Now()
+	if ttl := a.ttl(); a.login.refused || ttl > 0 && now.Sub(time.Unix(0, a.s.used.Load())) >= ttl {
+		return
+	}
+	wait := backoff(a.failures, a.s.cfg.Rand())
+	if !a.breaker.closed() {
+		wait = max(wait, a.breaker.until.Sub(now))
+	}
+	a.retry = c.After(wait, retryDue{})
+}
+
+func (a *actor) unretry() {
+	if a.retry != nil {
+		a.retry()
+		a.retry = nil
+	}
+}
+
+// retryDue starts a server again that nobody had to call for that.
+func (a *actor) retryDue(c *kernel.Ctx) {
+	a.retry = nil
+	if a.conn != nil {
+		return
+	}
+	if ok, _ := a.breaker.admits(c.Now()); !ok {
+		return // a probe is on its way
+	}
+	a.breaker.probe()
+	a.wake(c)
+}
+
+// ttl is how long the server stays connected unused; 0 = for ever. What a session has to itself ends with the session: what
+// it knows would be lost.
+func (a *actor) ttl() time.Duration {
+	if a.s.keeps {
+		return 0
+	}
+	return a.s.cfg.Set.IdleTTL
+}
+
+// lookIdle sets the next look at whether anybody uses the server.
+func (a *actor) lookIdle(c *kernel.Ctx) {
+	if ttl := a.ttl(); ttl > 0 {
+		left := time.Unix(0, a.s.used.Load()).Add(ttl).Sub(c.Now())
+		a.idle = c.After(max(left, min(minIdle, ttl)), idleDue{})
+	}
+}
+
+func (a *actor) idleDue(c *kernel.Ctx) {
+	a.idle = nil
+	if a.conn == nil || a.conn.phase != ready {
+		return
+	}
+	if a.calls.n() == 0 && c.Now().Sub(time.Unix(0, a.s.used.Load())) >= a.ttl() {
+		a.quit(c, errIdle)
+		return
+	}
+	a.lookIdle(c)
+}
+
+// unseat gives the place to another server, unless this one has become busy.
+func (a *actor) unseat(c *kernel.Ctx) {
+	switch {
+	case a.conn != nil && a.conn.phase == ready && a.calls.n() == 0:
+		a.quit(c, errPlace)
+	case a.conn == nil || a.conn.phase == ending: // it has left, or is leaving
+	default:
+		a.told(c, c.Parent().Signal(seatKept{a.s}))
+	}
+}
+
+// use notes that somebody has an interest in the server.
+func (a *actor) use(c *kernel.Ctx) { a.s.used.Store(c.Now().UnixNano()) }
+
+// discover answers who waits for a list, or lets it wait where one is coming.
+func (a *actor) discover(c *kernel.Ctx, q *kernel.Question) {
+	a.use(c)
+	admitted, _ := a.breaker.admits(c.Now())
+	switch {
+	case a.list.list != nil, a.conn == nil && (a.retry != nil || !admitted):
+		q.Answer(capability.Discovered{}, nil)
+		return
+	case a.conn != nil && a.conn.phase == ready && !a.conn.draining: // its list is empty, and not nil
+		q.Answer(capability.Discovered{}, nil)
+		return
+	}
+	a.asking = append(a.asking, q)
+	if a.conn == nil {
+		a.breaker.probe()
+		a.wake(c)
+	}
+}
+
+func (a *actor) answerAsking() {
+	for _, q := range a.asking {
+		q.Answer(capability.Discovered{}, nil)
+	}
+	a.asking = nil
+}
+
+// refuseWaiting tells everybody who waits for a connection that there is none.
+func (a *actor) refuseWaiting(c *kernel.Ctx, err error) {
+	a.answerAsking()
+	for _, k := range slices.Clone(a.calls.waiting) {
+		a.refuse(c, k, "", a.refusal(err))
+	}
+}
+
+// refusal is why a call cannot be sent.
+func (a *actor) refusal(err error) error {
+	var auth *link.AuthError
+	var open *capability.BreakerError
+	if errors.As(err, &open) {
+		return err
+	}
+	if errors.As(err, &auth) {
+		return fmt.Errorf("%w: %w", capability.ErrNeedsLogin, err)
+	}
+	return fmt.Errorf("%w: %w", capability.ErrDetached, err)
+}

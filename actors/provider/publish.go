@@ -1,0 +1,80 @@
+package provider
+
+import (
+	"cmp"
+	"errors"
+
+	"github.com/acpod/acpod/actors/capability"
+	"github.com/acpod/acpod/actors/provider/link"
+	"github.com/acpod/acpod/runtime/kernel"
+)
+
+// publish shows where the server stands, when that is another place than the one that is shown.
+func (a *actor) publish(c *kernel.Ctx) {
+	state, why := a.state(c)
+	c.Attr("breaker", a.breaker.state(c.Now()))
+	now := a.s.Tools()
+	if now.State == state && now.Reason == why && now.List == a.list.list {
+		return
+	}
+	if !a.s.show(c.Self().Gen(), &capability.Toolset{State: state, Reason: why, List: a.list.list}) {
+		c.Refuse("abandoned")
+		return
+	}
+	c.Attr("state", state.String())
+	c.Attr("reason", cmp.Or(why, "none"))
+	if why == "" {
+		c.Attr("reason", nil)
+	}
+	c.Attr("tools", len(a.list.list.All()))
+}
+
+// state is where callers stand with the server, and why.
+func (a *actor) state(c *kernel.Ctx) (capability.State, string) {
+	n := a.conn
+	switch {
+	case a.login.refused:
+		return capability.LoggedOut, shown(a.login.err)
+	case !a.breaker.closed():
+		open := &capability.BreakerError{RetryAfter: brokenFor}
+		if a.ended == nil {
+			return capability.Failed, open.Error()
+		}
+		return capability.Failed, shown(a.ended)
+	case n != nil && n.phase == ready:
+		return capability.Ready, a.list.reason
+	case n != nil && n.phase != ending && a.list.list == nil:
+		return capability.Connecting, ""
+	case a.ended != nil && (a.failures > 1 || a.list.list == nil):
+		return capability.Failed, shown(a.ended)
+	}
+	return capability.Idle, ""
+}
+
+// shown is an error for people: one line, printable, bounded.
+func shown(err error) string { return kernel.Escape(err.Error(), 300) }
+
+// redacted is an error whose text holds no secret. Its kind is kept.
+func (a *actor) redacted(err error) error {
+	if a.conn == nil {
+		return err
+	}
+	clean := func(s string) string { return redactError(s, a.conn.resolved.Secrets) }
+	if exit, ok := errors.AsType[*link.ExitError](err); ok && err == error(exit) {
+		return &link.ExitError{How: exit.How, Stderr: clean(exit.Stderr)}
+	}
+	text := err.Error()
+	if now := clean(text); now != text {
+		return &masked{now, err}
+	}
+	return err
+}
+
+// masked is an error whose text was changed.
+type masked struct {
+	text string
+	err  error
+}
+
+func (e *masked) Error() string { return e.text }
+func (e *masked) Unwrap() error { return e.err }
