@@ -9,14 +9,17 @@ import (
 
 // counters gathers what the parts of the pod counted, for one scrape.
 func (l *life) counters() []inspect.Counter {
-	out := socketCounters(l.gateway.Stats())
-	minted, revoked := l.sessions.Tokens().Counts()
-	out = append(out, tokenCounters(minted, revoked)...)
-	out = append(out, inspect.Counter{
-		Name: "acpod_updates_merged_total", Help: "Updates of agents that went to slow clients as part of another's frame.", Value: l.sessions.Merged(),
-	})
-	out = append(out, slotCounters(l.admission.Counts())...)
-	out = append(out, tunnelCounters(l.tunnels.Snapshot())...)
+	var out []inspect.Counter
+	if l.sessions != nil {
+		out = append(out, socketCounters(l.gateway.Stats())...)
+		minted, revoked := l.sessions.Tokens().Counts()
+		out = append(out, tokenCounters(minted, revoked)...)
+		out = append(out, inspect.Counter{
+			Name: "acpod_updates_merged_total", Help: "Updates of agents that went to slow clients as part of another's frame.", Value: l.sessions.Merged(),
+		})
+		out = append(out, slotCounters(l.admission.Counts())...)
+		out = append(out, tunnelCounters(l.tunnels.Snapshot())...)
+	}
 	return append(out, callCounters(l.recorder.Outcomes())...)
 }
 

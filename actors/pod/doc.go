@@ -7,9 +7,9 @@
 // the guardian of child processes, and then the kernel with one root, whose children are spawned in this order and stopped
 // in the reverse one:
 //
-//	audit · debug · gateway · sessions · facade · public
+//	audit · pins · debug · providers · gateway · sessions · facade · public
 //
-// A tunnel's mcp/disconnect so still finds its socket, and the debug listener outlives nearly all. The sockets belong to
+// A tunnel's mcp/disconnect so still finds its socket, a call its server, and the debug listener outlives nearly all. The sockets belong to
 // [Serve] and outlive the generations that serve them: while an actor restarts, connections wait in the backlog.
 //
 // # The end
@@ -21,5 +21,6 @@
 //
 // # What it does not know
 //
-// How anything works. It holds no state that a session or a connection needs; what it counts it reads from the tree.
+// How anything works. What the commands do with the servers of mcp.json ([ListServers], [CallServer], …) is the same composition in
+// their own process, without a listener. It holds no state that a session or a connection needs; what it counts it reads from the tree.
 package pod

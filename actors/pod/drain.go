@@ -14,7 +14,7 @@ const stopPatience = 2 * time.Minute
 
 // drain lets turns end, then stops everything. A second signal ends it at once.
 func (l *life) drain(sig os.Signal) error {
-	timeout := l.opts.Config.Pod.DrainTimeout
+	timeout := l.cfg.Pod.DrainTimeout
 	l.log.Info("draining: no new clients and prompts; a second signal ends at once", "signal", sig.String(), "drain_timeout", timeout)
 	before := l.abandoned.Load()
 	l.phase.ready.Store(false)
@@ -38,10 +38,14 @@ func (l *life) unlessSignalled(end func() error) error {
 func (l *life) end(timeout time.Duration, abandoned int64) error {
 	turns, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
-	_ = l.sessions.Drain(ended()) // refuses what is new before any client hears of the drain
-	l.gateway.Drain(timeout)
-	if err := l.sessions.Drain(turns); err != nil {
-		l.log.Warn("turns are cut: they did not end in pod.drain_timeout")
+	if l.sessions == nil {
+		l.drainCalls(turns)
+	} else {
+		_ = l.sessions.Drain(ended()) // refuses what is new before any client hears of the drain
+		l.gateway.Drain(timeout)
+		if err := l.sessions.Drain(turns); err != nil {
+			l.log.Warn("turns are cut: they did not end in pod.drain_timeout")
+		}
 	}
 	err := l.stop(context.Background())
 	if n := l.abandoned.Load() - abandoned; n > 0 {
@@ -53,9 +57,23 @@ func (l *life) end(timeout time.Duration, abandoned int64) error {
 	return err
 }
 
+// drainCalls waits until no call is in flight: a facade that runs alone has no turns that would end first.
+func (l *life) drainCalls(ctx context.Context) {
+	look := time.NewTicker(20 * time.Millisecond)
+	defer look.Stop()
+	for l.calls.Load() > 0 {
+		select {
+		case <-ctx.Done():
+			l.log.Warn("calls are cut: they did not end in pod.drain_timeout", "calls", l.calls.Load())
+			return
+		case <-look.C:
+		}
+	}
+}
+
 // stop ends all actors in order and then the guardian. An error says what still lives.
 func (l *life) stop(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, stopPatience+2*l.opts.Config.Agent.StopGrace)
+	ctx, cancel := context.WithTimeout(ctx, stopPatience+2*l.cfg.Agent.StopGrace)
 	defer cancel()
 	var failed error
 	if report := l.kernel.Shutdown(ctx); !report.Empty() {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/acpod/acpod/actors/capability"
+	"github.com/acpod/acpod/actors/capability/pins"
 	"github.com/acpod/acpod/actors/pod/config"
 	"github.com/acpod/acpod/actors/session"
 	"github.com/acpod/acpod/actors/session/agent"
@@ -150,6 +151,8 @@ func TestThePageOfLimitsHasTheConstantsOfTheCode(t *testing.T) {
 	said("debug", kib(httpConnectionBytes), strconv.Itoa(debugConnections), mib(inspect.ProfileBytes), mib(inspect.Footprint))
 	said("flight recording", strconv.Itoa(inspect.FlightWindows), mib(inspect.FlightGenerations))
 	said("runtime", mib(runtimeBytes))
+	said("servers of mcp.json", mib(serverBytes))
+	said("pins", mib(pins.Bytes))
 	said("pairs of kind and scope that are counted apart", strconv.Itoa(kernel.MaxRefusals))
 	said("HTTP connections", strconv.Itoa(facadeConnections(config.Default().Limits)))
 	if ledgerKeys != 16_384 {

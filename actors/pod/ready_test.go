@@ -97,7 +97,7 @@ func TestABoundAddressBeyondLoopbackNeedsAKey(t *testing.T) {
 func TestSocketsAreOpenedAllOrNone(t *testing.T) {
 	c := config.Default()
 	c.ACP.Listen, c.MCP.Listen, c.Debug.Listen = "127.0.0.1:0", "127.0.0.1:0", ""
-	s, err := openSockets(&c)
+	s, err := openSockets(&c, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +113,7 @@ func TestSocketsAreOpenedAllOrNone(t *testing.T) {
 	}
 	defer func() { _ = taken.Close() }()
 	c.ACP.Listen, c.Debug.Listen = at.Public, taken.Addr().String()
-	if s, err = openSockets(&c); err == nil {
+	if s, err = openSockets(&c, false); err == nil {
 		s.close()
 		t.Fatal("a taken port was no error")
 	}

@@ -1,10 +1,13 @@
 package pod
 
 import (
+	"errors"
+	"fmt"
 	"path/filepath"
 	"time"
 
 	"github.com/acpod/acpod/actors/capability"
+	"github.com/acpod/acpod/actors/capability/redact"
 	"github.com/acpod/acpod/actors/connection"
 	"github.com/acpod/acpod/actors/facade"
 	"github.com/acpod/acpod/actors/pod/config"
@@ -44,10 +47,10 @@ func connectionConfig(l *config.Loaded, version string) connection.Config {
 }
 
 // deskConfig is the template of every desk; its tag and view are set by who spawns it.
-func deskConfig(l *config.Loaded, shared capability.DeskConfig) capability.DeskConfig {
+func deskConfig(l *config.Loaded, shared capability.DeskConfig) (capability.DeskConfig, error) {
 	if l.MCP == nil {
 		shared.Grants = capability.NewGrants(nil)
-		return shared
+		return shared, nil
 	}
 	grants := make([]capability.Grant, len(l.MCP.ACPServers))
 	for i, s := range l.MCP.ACPServers {
@@ -58,7 +61,32 @@ func deskConfig(l *config.Loaded, shared capability.DeskConfig) capability.DeskC
 	shared.Limits.CallMax = l.MCP.CallMax
 	shared.Limits.OrphanWindow = max(l.MCP.OrphanWindow, time.Nanosecond) // to a desk, 0 is its default
 	shared.Limits.ResultBytes = int64(l.Limits.ResultBytes)
-	return shared
+	rules, err := redactRules(l)
+	if err != nil {
+		return shared, err
+	}
+	if rules != nil {
+		shared.Redact = rules.Result
+	}
+	return shared, nil
+}
+
+// redactRules are the operator's; nil for none.
+func redactRules(l *config.Loaded) (*redact.Rules, error) {
+	if l.MCP == nil {
+		return nil, nil
+	}
+	rules, err := redact.Compile(l.MCP.Redact)
+	if bad, ok := errors.AsType[*redact.PatternError](err); ok {
+		return nil, &config.Error{At: l.Origin("mcp.redact"), Key: fmt.Sprintf("mcp.redact[%d]", bad.Index), Problem: bad.Cause.Error()}
+	}
+	return rules, err
+}
+
+// Validate judges what the configuration's own checks cannot: they know no actor.
+func Validate(l *config.Loaded) error {
+	_, err := redactRules(l)
+	return err
 }
 
 func sessionConfig(l *config.Loaded, process agent.Config, desk capability.DeskConfig, facadeURL, version string) (session.Config, error) {
@@ -105,6 +133,7 @@ func facadeConfig(l *config.Loaded, desk capability.DeskConfig, callers facade.C
 		Desk:              desk,
 		Version:           version,
 		ClosedToAnonymous: !l.MCP.Anonymous,
+		Direct:            l.MCP.DirectTools,
 		RequestBytes:      int64(l.Limits.RequestBytes),
 		WriteTimeout:      l.ACP.WriteTimeout,
 		Connections:       facadeConnections(l.Limits),

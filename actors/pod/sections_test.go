@@ -46,6 +46,8 @@ decision = "allow"
 [mcp]
 anonymous = false
 auth_key_file = "`+keyFile+`"
+direct_tools = ["x"]
+redact = ["sk-[a-z]+"]
 [limits]
 connections_per_address = 3
 sessions_per_key = 4
@@ -53,7 +55,10 @@ sessions_per_key = 4
 	if err != nil {
 		t.Fatal(err)
 	}
-	desk := deskConfig(loaded, capability.DeskConfig{})
+	desk, err := deskConfig(loaded, capability.DeskConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
 	sessions, err := sessionConfig(loaded, agent.Config{}, desk, "http://127.0.0.1:1/mcp", "v1")
 	if err != nil {
 		t.Fatal(err)
@@ -63,15 +68,15 @@ sessions_per_key = 4
 		own    []string // what is not a setting: the package's own constants, and what compose adds
 	}{
 		"connection": {connectionConfig(loaded, "v1"), []string{"FrameTimeout", "BytesWait", "OfferWait", "FlushTimeout", "EarlyFrameBytes", "SlowGrace", "Admission", "HandshakePatience"}},
-		"desk":       {desk, []string{"Tag", "Owner", "View", "Audit", "Ledger", "Open", "Schemas", "Log", "Limits.KeepResult", "Limits.Calls", "Limits.Keys", "Limits.Names", "Limits.Servers", "Limits.KeptBytes"}},
+		"desk":       {desk, []string{"Tag", "Owner", "View", "Audit", "Ledger", "Open", "Schemas", "Roster", "Configured", "Pins", "PinScope", "Log", "Limits.KeepResult", "Limits.Calls", "Limits.Keys", "Limits.Names", "Limits.Servers", "Limits.KeptBytes", "Limits.PageBytes"}},
 		"session": {sessions, []string{
 			"Agent.Command", "Agent.Dir", "Agent.Env", "Agent.LineBytes", "Agent.LineWait", "Agent.StartTimeout", "Agent.StopGrace", "Agent.StdinTimeout", "Agent.Secrets", "Agent.Version", "Agent.Guardian", "Agent.Log",
-			"Desk.Tag", "Desk.Owner", "Desk.View", "Desk.Audit", "Desk.Ledger", "Desk.Open", "Desk.Schemas", "Desk.Log", "Desk.Limits.KeepResult", "Desk.Limits.Calls", "Desk.Limits.Keys", "Desk.Limits.Names", "Desk.Limits.Servers", "Desk.Limits.KeptBytes",
+			"Desk.Tag", "Desk.Owner", "Desk.View", "Desk.Audit", "Desk.Ledger", "Desk.Open", "Desk.Schemas", "Desk.Roster", "Desk.Configured", "Desk.Pins", "Desk.PinScope", "Desk.Log", "Desk.Limits.KeepResult", "Desk.Limits.Calls", "Desk.Limits.Keys", "Desk.Limits.Names", "Desk.Limits.Servers", "Desk.Limits.KeptBytes", "Desk.Limits.PageBytes",
 			"Tunnel.Pages", "Tunnel.Calls", "Tunnel.Connect", "Tunnel.Disconnect", "TunnelStats", "Log", "Admission",
 		}},
 		"facade": {facadeConfig(loaded, desk, nil, "v1"), []string{
 			"Socket", "Callers", "Bytes", "Connections", "ReadTimeout",
-			"Desk.Tag", "Desk.Owner", "Desk.View", "Desk.Audit", "Desk.Ledger", "Desk.Open", "Desk.Schemas", "Desk.Log", "Desk.Limits.KeepResult", "Desk.Limits.Calls", "Desk.Limits.Keys", "Desk.Limits.Names", "Desk.Limits.Servers", "Desk.Limits.KeptBytes",
+			"Desk.Tag", "Desk.Owner", "Desk.View", "Desk.Audit", "Desk.Ledger", "Desk.Open", "Desk.Schemas", "Desk.Roster", "Desk.Configured", "Desk.Pins", "Desk.PinScope", "Desk.Log", "Desk.Limits.KeepResult", "Desk.Limits.Calls", "Desk.Limits.Keys", "Desk.Limits.Names", "Desk.Limits.Servers", "Desk.Limits.KeptBytes", "Desk.Limits.PageBytes",
 		}},
 	} {
 		for _, path := range unset(reflect.ValueOf(c.config), "") {

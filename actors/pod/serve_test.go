@@ -124,7 +124,7 @@ func TestPodServesAllListenersAndLeavesNothing(t *testing.T) {
 	for _, child := range root.Children {
 		names = append(names, strings.TrimPrefix(child.Path, "pod/"))
 	}
-	if got := strings.Join(names, " "); got != "audit debug gateway sessions facade public" {
+	if got := strings.Join(names, " "); got != "audit pins debug providers gateway sessions facade public" {
 		t.Errorf("children of the root: %s", got)
 	}
 	for _, figure := range []string{"bytes_used", "bytes_limit", "worst_case_bytes", "tokens_live", "calls_in_flight", "agents", "connections", "sessions"} {

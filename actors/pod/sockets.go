@@ -15,8 +15,8 @@ import (
 // sockets are the listening sockets of one life of the process. One that is off is nil.
 type sockets struct{ public, facade, debug *door.Socket }
 
-// openSockets opens all of them or none.
-func openSockets(c *config.Config) (*sockets, error) {
+// openSockets opens all of them or none. alone: the facade runs without /acp.
+func openSockets(c *config.Config, alone bool) (*sockets, error) {
 	s := &sockets{}
 	for _, open := range []struct {
 		slot   **door.Socket
@@ -24,7 +24,7 @@ func openSockets(c *config.Config) (*sockets, error) {
 		listen string
 		off    bool
 	}{
-		{&s.public, "acp.listen", c.ACP.Listen, false},
+		{&s.public, "acp.listen", c.ACP.Listen, alone},
 		{&s.facade, "mcp.listen", facadeListen(c), c.MCP == nil},
 		{&s.debug, "debug.listen", c.Debug.Listen, c.Debug.Listen == ""},
 	} {

@@ -10,6 +10,12 @@ import (
 
 // Warnings is what an operator should know about a configuration that is valid all the same.
 func Warnings(l *config.Loaded) []string {
+	executable, _ := os.Executable()
+	return append(configWarnings(l), memoryWarnings(worstCase(&l.Config, thisMachine(executable)), operatorsLimit(), roomIn(here()))...)
+}
+
+// configWarnings are those that do not depend on the machine.
+func configWarnings(l *config.Loaded) []string {
 	var out []string
 	add := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	if len(l.Secrets.ACP) == 0 {
@@ -40,6 +46,9 @@ func Warnings(l *config.Loaded) []string {
 	if m.PodBytes < m.ConnectionBytes || m.PodBytes < m.SessionBytes {
 		add("limits.pod_bytes (%s) is less than one connection or session may use", m.PodBytes)
 	}
+	if l.MCP != nil && m.ProviderBytes < m.ResultBytes {
+		add("limits.provider_bytes (%s) does not hold one result of limits.result_bytes (%s): such a result of a server in mcp.json is refused", m.ProviderBytes, m.ResultBytes)
+	}
 	if m.RequestBytes > m.FrameBytes {
 		add("limits.request_bytes (%s) is more than limits.frame_bytes (%s): the frame's limit counts", m.RequestBytes, m.FrameBytes)
 	}
@@ -48,13 +57,12 @@ func Warnings(l *config.Loaded) []string {
 			add("%s (%s) has no effect in this version", path, l.Origin(path))
 		}
 	}
-	executable, _ := os.Executable()
-	return append(out, memoryWarnings(worstCase(&l.Config, thisMachine(executable)), operatorsLimit(), roomIn(here()))...)
+	return out
 }
 
 // notYet are keys of the format whose features this version does not have.
 var notYet = []string{
-	"agent.modes", "agent.allow_direct", "agent.bridge_socket", "agent.queue", "mcp.pin", "mcp.direct_tools", "debug.actions",
+	"agent.modes", "agent.allow_direct", "agent.bridge_socket", "agent.queue", "debug.actions",
 }
 
 func keyName(name string) string {

@@ -6,6 +6,7 @@ import (
 	"runtime"
 
 	"github.com/acpod/acpod/actors/capability"
+	"github.com/acpod/acpod/actors/capability/pins"
 	"github.com/acpod/acpod/actors/pod/config"
 	"github.com/acpod/acpod/actors/session"
 	"github.com/acpod/acpod/actors/session/agent"
@@ -18,6 +19,7 @@ const (
 	httpConnectionBytes = 56 << 10 // from its accept, with the largest head that a server takes, to the upgrade
 	connectionBytes     = 24 << 10 // a socket of /acp, beside the 16 KiB that its account pays
 	sessionBytes        = 24 << 10 // a session and its desk; a tunnel is paid by the session's account
+	serverBytes         = 1 << 20  // a server of mcp.json that is connected, beside its account: pipes, stderr, a thread; or connections of HTTP
 	ledgerKeyBytes      = 2 << 10  // a remembered idempotency key, all of its names as long as they may be
 	runtimeBytes        = 32 << 20 // an idle pod: code's own data, the runtime's tables, what is started once
 )
@@ -31,6 +33,8 @@ const (
 
 // machine is what of the worst case is not in the configuration.
 type machine struct {
+	servers int   // of mcp.json
+	alone   bool  // the facade runs without /acp
 	procs   int   // GOMAXPROCS
 	program int64 // size of the program's file: as much of it as has been touched is resident
 }
@@ -85,14 +89,24 @@ func worstCase(c *config.Config, m machine) promise {
 	}
 
 	add("accounts", "5/4 of limits.pod_bytes", int64(l.PodBytes)/accountDenominator+1, accountNumerator)
-	add("connections", "(9/8 of limits.connections + 256) × 56 KiB: before the upgrade each costs more than after it", int64(publicConnections(l)), max(httpConnectionBytes, connectionBytes))
-	add("sessions", "limits.sessions × 24 KiB", int64(l.Sessions), sessionBytes)
-	add("records of suspended sessions", "1/16 of limits.pod_bytes, 1 MiB to 64 MiB", 1, recordsBytes(l))
+	if !m.alone {
+		add("connections", "(9/8 of limits.connections + 256) × 56 KiB: before the upgrade each costs more than after it", int64(publicConnections(l)), max(httpConnectionBytes, connectionBytes))
+		add("sessions", "limits.sessions × 24 KiB", int64(l.Sessions), sessionBytes)
+		add("records of suspended sessions", "1/16 of limits.pod_bytes, 1 MiB to 64 MiB", 1, recordsBytes(l))
+	}
 	if c.Agent.Driver == string(session.DriverProcess) {
 		add("agents", "(agent.max_sessions + 1) × 1 MiB", int64(c.Agent.MaxSessions)+1, agent.Footprint)
 	}
 	if c.MCP != nil {
-		add("facade", "(64 + 4 × limits.sessions, at most 4096) × 56 KiB", int64(facadeConnections(l)), httpConnectionBytes)
+		connections := facadeConnections(l)
+		if m.alone {
+			connections = aloneConnections
+		}
+		add("facade", "(64 + 4 × limits.sessions, at most 4096) × 56 KiB", int64(connections), httpConnectionBytes)
+		if m.servers > 0 {
+			add("servers of mcp.json", "their number × 1 MiB", int64(m.servers), serverBytes)
+		}
+		add("pins", "5/4 of 16 MiB", pins.Bytes/accountDenominator, accountNumerator)
 		add("idempotency keys", "16,384 × 2 KiB", ledgerKeys, ledgerKeyBytes)
 		add("compiled schemas", "5/4 of 16 MiB", capability.SchemasBytes/accountDenominator, accountNumerator)
 		add("schemas being compiled", "2 × 40 MiB", capability.Compiles, capability.CompileBytes)

@@ -51,6 +51,16 @@ func TestEachLimitThatIsRaisedRaisesTheWorstCase(t *testing.T) {
 			t.Errorf("%s: raised by %d, want %d and an eighth", name, got, row.by)
 		}
 	}
+	served := assumed
+	served.servers = 10
+	if got := worstCase(&base, served).total() - was; got < 10*serverBytes || got > 10*serverBytes*5/4 {
+		t.Errorf("ten servers of mcp.json: raised by %d", got)
+	}
+	alone := assumed
+	alone.alone = true
+	if got := worstCase(&base, alone).total(); got > was-int64(publicConnections(base.Limits))*httpConnectionBytes {
+		t.Errorf("a facade that runs alone costs %d", got)
+	}
 	small := config.Default()
 	small.MCP, small.Debug.Listen, small.Agent.Driver = nil, "", "none"
 	if got := worstCase(&small, assumed).total(); got >= was {

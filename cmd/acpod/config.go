@@ -31,7 +31,11 @@ func (f *configFlags) load() (*config.Loaded, error) {
 		}
 		o.Settings = append(o.Settings, config.Setting{Flag: "--set", Key: key, Value: value})
 	}
-	return config.Load(o)
+	loaded, err := config.Load(o)
+	if err != nil {
+		return nil, err
+	}
+	return loaded, podactor.Validate(loaded)
 }
 
 func newConfig() *cobra.Command {

@@ -11,39 +11,27 @@ import (
 )
 
 func newServe(logs *logFlags) *cobra.Command {
-	flags := &configFlags{}
+	flags := &providerFlags{}
 	var ready string
-	var providers []string
 	command := &cobra.Command{
 		Use: "serve", Short: "Run the pod",
 		Long: "Runs the pod: /acp for clients, the MCP facade for agents, the debug listener for operators. Without a config file\n" +
 			"everything is on loopback and the agent is the demo. SIGTERM and SIGINT drain it; a second signal ends it at once.",
 		Example: "  acpod serve\n  acpod serve --config acpod.toml --ready-file /run/acpod/ready.json\n  acpod serve --set acp.listen=127.0.0.1:0",
 		Args:    noArgs,
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(command *cobra.Command, _ []string) error {
 			signals := make(chan os.Signal, 2)
 			signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
 			defer signal.Stop(signals)
-			loaded, err := flags.load()
+			o, err := flags.options(command, logs)
 			if err != nil {
 				return err
 			}
-			executable, err := os.Executable()
-			if err != nil {
-				return err
-			}
-			log := logs.logger()
-			if len(providers) > 0 {
-				log.Warn("--mcp-config has no effect in this version: there are no providers yet")
-			}
-			return podactor.Serve(podactor.Options{
-				Config: loaded, Log: log, ReadyFile: ready, Version: build().Version,
-				Executable: executable, Environ: os.Environ(), Signals: signals,
-			})
+			o.Log, o.ReadyFile, o.Signals = logs.logger(), ready, signals
+			return podactor.Serve(o)
 		},
 	}
 	flags.add(command)
 	command.Flags().StringVar(&ready, "ready-file", "", `gets {"public","facade","debug"} as host:port once all listeners serve; removed at exit`)
-	command.Flags().StringArrayVar(&providers, "mcp-config", nil, "mcp.json with providers; repeatable")
 	return command
 }

@@ -26,7 +26,7 @@ var checks = map[string]check{
 	"envname":          {"the name of an environment variable", isEnvName},
 	"server":           {"1 to 64 of A-Z, a-z, 0-9, _ and -", isServerName},
 	"label":            {"1 to 64 printable characters", isLabel},
-	"re2":              {"a regular expression (RE2) of at most 1024 bytes that does not match the empty text", isPattern},
+	"re2":              {"a regular expression (RE2) that does not match the empty text", isPattern},
 }
 
 func isAddress(s string) bool {
@@ -75,7 +75,7 @@ func isLabel(s string) bool {
 // isPattern: one that matches nothing at all would be found before and behind every byte.
 func isPattern(s string) bool {
 	re, err := regexp.Compile(s)
-	return err == nil && len(s) <= 1024 && !re.MatchString("")
+	return err == nil && !re.MatchString("")
 }
 
 // tokenBytes are the bytes that may travel in a WebSocket subprotocol entry (RFC 7230's token).

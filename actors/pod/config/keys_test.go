@@ -254,7 +254,7 @@ func TestEveryKeyRefusesWhatIsOutOfItsRangeAndOfAnotherType(t *testing.T) {
 }
 
 func TestAPatternThatIsNoneStopsTheStartWithItsLine(t *testing.T) {
-	for _, pattern := range []string{"(", "a**", "(?=x)", ".*", "^", strings.Repeat("x", 1025)} {
+	for _, pattern := range []string{"(", "a**", "(?=x)", ".*", "^"} {
 		_, err := load(t, "[mcp]\nredact = [\n  'sk-[a-z0-9]+',\n  '"+pattern+"',\n]\n")
 		if err == nil || !strings.HasPrefix(err.Error(), "acpod.toml:4: mcp.redact[1]: ") || !strings.Contains(err.Error(), "regular expression") {
 			t.Errorf("%.20q: %v", pattern, err)

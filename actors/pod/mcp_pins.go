@@ -1,0 +1,100 @@
+package pod
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/acpod/acpod/actors/capability/pins"
+	"github.com/acpod/acpod/runtime/kernel"
+)
+
+// PinsOptions say what an operator does with pins.
+type PinsOptions struct {
+	Accept string // SERVER or SERVER.TOOL; "" = nothing
+	Forget string // the same
+	Client string // of which client, by the first characters of its scope; "" = whoever has it
+	Trust  bool   // after pins were lost: what is there now is accepted
+	JSON   bool
+	Out    io.Writer
+}
+
+// OperatePins shows the pins of the state folder or changes one. No pod has to run; one that runs notices within a second.
+func OperatePins(o Options, p PinsOptions) error {
+	dir := stateDir(o.Config.State, o.Environ)
+	if dir == "" {
+		return errors.New("there is no state folder: neither HOME nor XDG_STATE_HOME is set; set state.dir")
+	}
+	switch {
+	case p.Trust:
+		return pins.Trust(dir)
+	case p.Accept != "":
+		done, err := choosePins(dir, p.Accept, p.Client, pins.Accept)
+		return p.tell("accepted", done, err)
+	case p.Forget != "":
+		done, err := choosePins(dir, p.Forget, p.Client, pins.Forget)
+		return p.tell("forgotten", done, err)
+	}
+	listing, err := pins.List(dir)
+	if err != nil {
+		return err
+	}
+	if p.JSON {
+		return writeJSON(p.Out, listing)
+	}
+	return p.write(listing)
+}
+
+// choosePins tries the words as SERVER.TOOL and as SERVER alone: a server's name has no dot, a tool's may.
+func choosePins(dir, words, client string, act func(string, pins.Choice) ([]pins.Entry, error)) ([]pins.Entry, error) {
+	server, tool, _ := strings.Cut(words, ".")
+	return act(dir, pins.Choice{Server: server, Tool: tool, Scope: client})
+}
+
+func (p PinsOptions) tell(word string, done []pins.Entry, err error) error {
+	if err != nil {
+		return err
+	}
+	if p.JSON {
+		return writeJSON(p.Out, done)
+	}
+	for _, e := range done {
+		if _, err := fmt.Fprintf(p.Out, "%s: %s.%s%s\n", word, kernel.Escape(e.Server, 64), kernel.Escape(e.Tool, 128), changedText(e)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p PinsOptions) write(l pins.Listing) error {
+	w := tabwriter.NewWriter(p.Out, 0, 0, 2, ' ', 0)
+	if len(l.Entries) > 0 {
+		_, _ = fmt.Fprintln(w, "TOOL\tOF\tPINNED\tHELD BACK")
+	}
+	for _, e := range l.Entries {
+		_, _ = fmt.Fprintf(w, "%s.%s\t%s\t%s\t%s\n", kernel.Escape(e.Server, 64), kernel.Escape(e.Tool, 128), cmp.Or(kernel.Escape(e.Scope, 24), "mcp.json"),
+			e.Pinned.Format("2006-01-02 15:04"), strings.TrimPrefix(changedText(e), ", "))
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	switch {
+	case l.Unreadable:
+		_, err := fmt.Fprintln(p.Out, "pins were lost: no tool is taken for a new one until acpod mcp pins --trust")
+		return err
+	case len(l.Entries) == 0:
+		_, err := fmt.Fprintln(p.Out, "nothing is pinned yet")
+		return err
+	}
+	return nil
+}
+
+func changedText(e pins.Entry) string {
+	if len(e.Changed) == 0 {
+		return ""
+	}
+	return ", changed: " + strings.Join(e.Changed, ", ")
+}

@@ -1,0 +1,53 @@
+package pod
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/acpod/acpod/runtime/process"
+)
+
+// openState makes the state folder and opens what is kept in it. A pod without one runs, says what it cannot do, and refuses that.
+func (l *life) openState() {
+	dir := stateDir(l.cfg.State, l.opts.Environ)
+	if dir == "" {
+		l.keys = noLedger{errNoState}
+		l.log.Warn("no state folder: neither HOME nor XDG_STATE_HOME is set; calls with an idempotency key are refused, pins and process groups are forgotten with the pod; set state.dir")
+		return
+	}
+	err := os.MkdirAll(dir, 0o700)
+	if err == nil {
+		l.ledger, err = openLedger(dir, l.cfg.State.Retention, time.Now)
+	}
+	if err != nil {
+		l.keys = noLedger{err}
+		l.log.Warn("the state folder cannot be used: calls with an idempotency key are refused, pins and process groups are forgotten with the pod; set state.dir to a writable folder", "error", err)
+		return
+	}
+	l.keys, l.state = l.ledger, dir
+}
+
+// guard ends what an earlier pod left and starts the guardian, before any child process.
+func (l *life) guard() error {
+	records := ""
+	if l.state != "" {
+		records = filepath.Join(l.state, "processes")
+		if err := os.MkdirAll(records, 0o700); err != nil {
+			return fmt.Errorf("state.dir: %w; make it writable", err)
+		}
+		swept, err := process.Sweep(records)
+		if err != nil {
+			l.log.Warn("processes of an earlier pod could not all be ended", "error", err)
+		}
+		if len(swept) > 0 {
+			l.log.Warn("ended processes that an earlier pod had left", "groups", len(swept))
+		}
+	}
+	guardian, err := process.StartGuardian(process.GuardianOptions{
+		Command: []string{l.opts.Executable, "guardian"}, Env: guardianEnv(l.opts.Environ), Records: records, Log: l.log,
+	})
+	l.guardian = guardian
+	return err
+}
