@@ -50,9 +50,14 @@ func (a *actor) Start(c *kernel.Ctx) error {
 	if err != nil {
 		return fmt.Errorf("facade: the desk of anonymous callers: %w", err)
 	}
+	known := &clients{}
+	questions, err := c.Spawn(questionsSpec(known))
+	if err != nil {
+		return fmt.Errorf("facade: what clients are asked: %w", err)
+	}
 	log := c.Log()
 	f := &front{
-		cfg: a.cfg, rules: a.cfg.Socket.Rules(), self: c.Self(), account: c.Account(), desk: ref, view: view,
+		cfg: a.cfg, rules: a.cfg.Socket.Rules(), self: c.Self(), account: c.Account(), desk: ref, view: view, questions: questions, clients: known,
 		negotiator: newNegotiator(a.cfg.Version, log), log: log, stopping: c.Context().Done(),
 	}
 	c.Attr("listen", a.cfg.Socket.Addr().String())
@@ -70,7 +75,7 @@ func (a *actor) Receive(_ *kernel.Ctx, m kernel.Msg) error {
 		return fmt.Errorf("facade: the HTTP server ended: %w", m.err)
 	case kernel.Exited:
 		if m.Next.IsZero() {
-			return fmt.Errorf("facade: the desk of anonymous callers does not come back: %w", m.Cause)
+			return fmt.Errorf("facade: %s does not come back: %w", m.Ref.Name(), m.Cause)
 		}
 	}
 	return nil

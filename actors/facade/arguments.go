@@ -1,6 +1,9 @@
 package facade
 
 import (
+	"fmt"
+	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/acpod/acpod/actors/capability"
@@ -12,19 +15,31 @@ const longestKey = 128
 
 // toolCall is the params of a tools/call as far as the facade reads them. The byte slices are ranges of the body.
 type toolCall struct {
-	tool          string
-	arguments     jsonrpc.Object
-	progressToken []byte // a string or a number, as it came; nil when progress is not wanted
+	tool      string
+	arguments jsonrpc.Object // of a built-in tool
+	raw       []byte         // of a direct one: as they came, nil when there are none
+	state     string         // requestState of a repeat that brings an answer, in the stateless versions
+	responses jsonrpc.Object // inputResponses of such a repeat
+	asides
 }
 
-// parseToolCall reads the params of a tools/call. Its error is one of JSON-RPC: what is wrong here is wrong with the
-// client, not with what the model asked for.
-func parseToolCall(params []byte) (toolCall, *jsonrpc.Error) {
+// asides is what a caller asks to be told beside the result of its call.
+type asides struct {
+	progressToken []byte // a string or a number, as it came; nil when progress is not wanted
+	logLevel      string // "" when log records are not wanted
+	elicits       elicits
+}
+
+func (a asides) nothing() bool { return a.progressToken == nil && a.logLevel == "" && a.elicits == 0 }
+
+// parseToolCall reads the params of a tools/call; direct says which names beside the two built-in ones are tools. Its
+// error is one of JSON-RPC: what is wrong here is wrong with the client, not with what the model asked for.
+func parseToolCall(params []byte, direct func(name string) bool) (toolCall, *jsonrpc.Error) {
 	object, err := jsonrpc.ParseObject(params)
 	if err != nil {
 		return toolCall{}, jsonrpc.BadParams("params of tools/call must be an object with a name")
 	}
-	if err := object.Unique("name", "arguments", "_meta"); err != nil {
+	if err := distinct(object, "name", "arguments", "_meta", "requestState", "inputResponses"); err != nil {
 		return toolCall{}, jsonrpc.BadParams("params of tools/call: %v", err)
 	}
 	raw, _ := object.Get("name")
@@ -32,25 +47,68 @@ func parseToolCall(params []byte) (toolCall, *jsonrpc.Error) {
 	if !ok {
 		return toolCall{}, jsonrpc.BadParams("params of tools/call must have a string name")
 	}
-	if name != searchTool && name != executeTool {
-		return toolCall{}, jsonrpc.BadParams("unknown tool %s: tools/list is complete, capabilities are run by %s", jsonrpc.Show(name), executeTool)
+	call := toolCall{tool: name, asides: readAsides(object)}
+	call.state, _ = object.Text("requestState")
+	if raw, _ := object.Get("inputResponses"); isObject(raw) {
+		call.responses, _ = jsonrpc.ParseObject(raw)
 	}
-	call := toolCall{tool: name}
-	if raw, ok := object.Get("arguments"); ok && !isNull(raw) {
-		if call.arguments, err = jsonrpc.ParseObject(raw); err != nil {
-			return toolCall{}, jsonrpc.BadParams("arguments of %s must be an object, not %s", name, kindOf(raw))
+	raw, given := object.Get("arguments")
+	switch {
+	case reserved(name):
+		if given && !isNull(raw) {
+			if call.arguments, err = jsonrpc.ParseObject(raw); err != nil {
+				return toolCall{}, jsonrpc.BadParams("arguments of %s must be an object, not %s", name, kindOf(raw))
+			}
+		}
+	case direct(name):
+		call.raw = raw
+	default:
+		return toolCall{}, unknownTool(name)
+	}
+	return call, nil
+}
+
+func unknownTool(name string) *jsonrpc.Error {
+	return jsonrpc.BadParams("unknown tool %s: tools/list is complete, capabilities are run by %s", jsonrpc.Show(name), executeTool)
+}
+
+// readAsides reads the _meta of a call as the stateless versions have it; of the others the progress token counts. What is not sound in it is not wanted.
+func readAsides(params jsonrpc.Object) asides {
+	var a asides
+	raw, _ := params.Get("_meta")
+	meta, err := jsonrpc.ParseObject(raw)
+	if err != nil {
+		return a
+	}
+	if token, ok := meta.Get("progressToken"); ok && len(token) <= jsonrpc.MaxIDBytes && !isNull(token) {
+		if _, ok := jsonrpc.ParseID(token); ok {
+			a.progressToken = token
 		}
 	}
-	if raw, ok := object.Get("_meta"); ok {
-		if meta, err := jsonrpc.ParseObject(raw); err == nil {
-			if token, ok := meta.Get("progressToken"); ok && len(token) <= jsonrpc.MaxIDBytes && !isNull(token) {
-				if _, ok := jsonrpc.ParseID(token); ok {
-					call.progressToken = token
-				}
+	if level, _ := meta.Text(metaLogLevel); slices.Contains(levels, level) {
+		a.logLevel = level
+	}
+	raw, _ = meta.Get(metaCapabilities)
+	if capabilities, err := jsonrpc.ParseObject(raw); err == nil {
+		a.elicits = elicitsOf(capabilities)
+	}
+	return a
+}
+
+// distinct refuses a member that stands twice, and two of the named ones that differ only in case: another reader, one
+// that ignores case or takes the last, would see another call.
+func distinct(object jsonrpc.Object, names ...string) error {
+	if err := object.Unique(names...); err != nil {
+		return err
+	}
+	for member := range object.Members() {
+		for _, name := range names {
+			if member != name && strings.EqualFold(member, name) {
+				return fmt.Errorf("%s is no member of it: write %s", jsonrpc.Show(member), name)
 			}
 		}
 	}
-	return call, nil
+	return nil
 }
 
 // parseQuery reads the arguments of search_capabilities.
@@ -92,14 +150,15 @@ func parseExecution(arguments jsonrpc.Object) (capability.Request, *capability.R
 	if r := onlyKnown(executeTool, arguments, "name", "arguments", "idempotency_key"); r != nil {
 		return req, r
 	}
-	raw, ok := arguments.Get("name")
-	if req.Name, ok = stringOf(raw, ok); !ok {
-		return req, bad("name must be a string, an exact name from " + searchTool)
+	raw, ok := present(arguments, "name")
+	if !ok {
+		return req, bad(nameless(arguments))
 	}
+	if req.Name, ok = jsonrpc.String(raw); !ok {
+		return req, bad("name must be a string, an exact name from " + searchTool + ", not " + kindOf(raw))
+	}
+	// Whether they are an object, or text that holds one, is judged with everything else about them.
 	if raw, ok := present(arguments, "arguments"); ok {
-		if !isObject(raw) {
-			return req, bad("arguments must be an object, not " + kindOf(raw))
-		}
 		req.Arguments = raw
 	}
 	key, r := text(arguments, "idempotency_key")
@@ -113,11 +172,22 @@ func parseExecution(arguments jsonrpc.Object) (capability.Request, *capability.R
 	return req, nil
 }
 
+// nameless is the refusal of an execution without a name. A name that stands inside the arguments is not believed: what
+// the arguments hold is for the capability.
+func nameless(arguments jsonrpc.Object) string {
+	text := "name is missing: it must be a string, an exact name from " + searchTool
+	raw, _ := arguments.Get("arguments")
+	if inner, err := jsonrpc.ParseObject(raw); err == nil && inner.Has("name") {
+		text += `; put it beside "arguments", not inside: {"name": …, "arguments": {…}}`
+	}
+	return text
+}
+
 // onlyKnown refuses members that the tool does not have: the likely ones are a capability's own arguments, put one level
 // too high, and a call without them might do another thing than was meant. It refuses repeated ones too.
 func onlyKnown(tool string, arguments jsonrpc.Object, names ...string) *capability.Refusal {
-	if err := arguments.Unique(names...); err != nil {
-		return bad(err.Error())
+	if err := distinct(arguments, names...); err != nil {
+		return bad(tool + ": " + err.Error())
 	}
 members:
 	for name := range arguments.Members() {
@@ -151,13 +221,6 @@ func text(o jsonrpc.Object, name string) (string, *capability.Refusal) {
 		return "", bad(name + " must be a string, not " + kindOf(raw))
 	}
 	return s, nil
-}
-
-func stringOf(raw []byte, ok bool) (string, bool) {
-	if !ok {
-		return "", false
-	}
-	return jsonrpc.String(raw)
 }
 
 func bad(text string) *capability.Refusal {

@@ -13,16 +13,28 @@ import (
 // call answers a tools/call. What is wrong with the message is an error of JSON-RPC; what is wrong with what the model
 // asked for, and everything that happens to the call, is a result that the model reads.
 func (x *exchange) call(params []byte) {
-	call, bad := parseToolCall(params)
+	call, bad := parseToolCall(params, x.front.isDirect)
 	if bad != nil {
 		x.reject(x.id, &fault{status: x.errorStatus(bad.Code), reason: "tools_call", err: bad})
 		return
 	}
-	if call.tool == searchTool {
-		x.search(call)
-		return
+	if !x.stateless { // who shakes hands has said there what it can do
+		known := x.front.clients.of(x.caller)
+		call.logLevel, call.elicits = known.level, known.elicits
+	} else if x.caller.Anonymous() {
+		call.elicits = 0
 	}
-	x.execute(call)
+	switch {
+	case call.tool == searchTool:
+		x.search(call)
+	case x.stateless && call.state != "":
+		x.resumed(call)
+	case call.tool == executeTool:
+		x.execute(call)
+	default:
+		x.direct = call.tool
+		x.start(capability.Request{Name: call.tool, Arguments: call.raw}, call)
+	}
 }
 
 // search answers search_capabilities with one text block.
@@ -41,8 +53,7 @@ func (x *exchange) search(call toolCall) {
 	_ = textAnswer(x.id, text, x.stateless).send(x.paced, http.StatusOK)
 }
 
-// execute answers execute_capability with the result object of the provider, as it came. The lease of the result is held
-// until the client has read it, so that a slow client pays for what it makes us keep.
+// execute answers execute_capability.
 func (x *exchange) execute(call toolCall) {
 	req, refusal := parseExecution(call.arguments)
 	if refusal != nil {
@@ -50,23 +61,42 @@ func (x *exchange) execute(call toolCall) {
 		x.refused(x.paced, refusal)
 		return
 	}
+	x.start(req, call)
+}
+
+// start makes a call and answers with what comes of it.
+func (x *exchange) start(req capability.Request, call toolCall) {
 	req.RequestID = x.id.Key()
 	req.EndsOnClose = x.stateless
+	sum := call.sum()
 	// From here on the desk holds the body's bytes; they go when the arguments have been written out.
 	req.Bytes, x.lease = x.lease, nil
 
-	var respond responder = x.paced
-	if call.progressToken != nil && takesStream(x.r.Header) {
-		// Without room for its notes the call goes on without them.
-		if notes, err := x.payer().Acquire(progressQueue * longestProgress); err == nil {
-			progress := startProgress(x.paced, call.progressToken)
-			defer notes.Release()
-			defer progress.close()
-			req.Progress = progress.offer
-			respond = progress
-		}
+	if x.stateless && call.elicits != 0 {
+		can := call.elicits
+		call.elicits = 0 // nothing is asked on a stream
+		n := x.startNotes(call.asides)
+		defer n.end()
+		x.hold(req, sum, can, n)
+		return
+	}
+	n := x.startNotes(call.asides)
+	defer n.end()
+	x.run(req, n)
+}
+
+// run makes a call that ends with its request.
+func (x *exchange) run(req capability.Request, n *notes) {
+	if n != nil {
+		req.Asides = n.asides()
 	}
 	delivery, err := capability.Execute(x.r.Context(), x.caller, req)
+	x.finish(x.responder(n), delivery, err)
+}
+
+// finish answers with the result object of the provider, as it came. The lease of the result is held until the client has
+// read it, so that a slow client pays for what it makes us keep.
+func (x *exchange) finish(respond responder, delivery *capability.Delivery, err error) {
 	if err != nil {
 		x.ended(respond, err, capability.OutcomeUnknown)
 		return
@@ -78,6 +108,14 @@ func (x *exchange) execute(call toolCall) {
 		return
 	}
 	delivery.Done()
+}
+
+// responder is where the answer of a call goes.
+func (x *exchange) responder(n *notes) responder {
+	if n == nil {
+		return x.paced
+	}
+	return n
 }
 
 // responder writes the one answer of a call: as the whole response, or as the last event of a stream.
@@ -93,6 +131,10 @@ func (x *exchange) refused(to responder, refusal *capability.Refusal) {
 func (x *exchange) ended(to responder, err error, stopped capability.Code) {
 	var refusal *capability.Refusal
 	switch {
+	case errors.As(err, &refusal) && x.direct != "" && (refusal.Code == capability.Unknown || refusal.Code == capability.MalformedName):
+		// For who may not see it there is no such tool, as for any other name.
+		bad := unknownTool(x.direct)
+		x.reject(x.id, &fault{status: x.errorStatus(bad.Code), reason: "refused_" + string(refusal.Code), err: bad})
 	case errors.As(err, &refusal):
 		x.refused(to, refusal)
 	case x.front.stopped():
@@ -111,8 +153,8 @@ func (x *exchange) record(arguments jsonrpc.Object, refusal *capability.Refusal)
 	if x.caller.Audit == nil {
 		return
 	}
-	raw, ok := arguments.Get("name")
-	name, _ := stringOf(raw, ok)
+	raw, _ := arguments.Get("name")
+	name, _ := jsonrpc.String(raw)
 	sent, ok := present(arguments, "arguments")
 	if !ok {
 		sent = []byte("{}")

@@ -25,6 +25,9 @@ type Config struct {
 	// Key is the SHA-256 of the key in auth_key_file, see [KeySum]; zero = there is none.
 	Key [32]byte
 
+	// Direct is mcp.direct_tools: names of capabilities that are listed as tools of their own to whoever may execute them.
+	Direct []string
+
 	// RequestBytes is limits.request_bytes, the longest body. Default 1 MiB.
 	RequestBytes int64
 	// Bytes bounds what the facade holds for anonymous callers and for requests whose session has no room. Default 64 MiB.

@@ -27,6 +27,7 @@ const (
 const (
 	metaVersion      = "io.modelcontextprotocol/protocolVersion"
 	metaCapabilities = "io.modelcontextprotocol/clientCapabilities"
+	metaLogLevel     = "io.modelcontextprotocol/logLevel"
 )
 
 // fault is a refusal of a whole request: an HTTP status with a JSON-RPC error.

@@ -21,6 +21,7 @@ type exchange struct {
 
 	id        jsonrpc.ID
 	stateless bool
+	direct    string // the direct tool that is called, else ""
 }
 
 // payer is the account of the caller, or the facade's where a caller has none.
@@ -53,7 +54,7 @@ func (x *exchange) serve(body []byte) {
 		x.notified(frame)
 		return
 	case frame.Kind == jsonrpc.Response:
-		x.reject(jsonrpc.NullID(), badRequest("response", jsonrpc.InvalidRequest, "this server sends no requests, so it expects no response"))
+		x.answeredBy(frame)
 		return
 	case frame.ID.IsNull():
 		x.reject(jsonrpc.NullID(), badRequest("null_id", jsonrpc.InvalidRequest, "the id of a request must be a string or an integer"))
@@ -69,11 +70,20 @@ func (x *exchange) serve(body []byte) {
 	switch {
 	case frame.Method == "tools/call":
 		x.call(frame.Params)
+	case frame.Method == "tools/list":
+		x.listTools(frame.Params)
+	case x.stateless && lists[frame.Method] != "":
+		x.empty(lists[frame.Method], frame.Params)
 	case negotiated[frame.Method] && len(frame.Params) > smallBody:
 		// mcp-go reads such a message several times over, into memory that nobody pays for.
 		x.reject(x.id, &fault{status: x.errorStatus(jsonrpc.InvalidParams), reason: "long_params", err: jsonrpc.BadParams("params of %s are too long", frame.Method)})
+	case frame.Method == "initialize" && !x.stateless && !x.caller.Anonymous():
+		x.introduced(frame.Params)
+		x.negotiate(frame)
 	case negotiated[frame.Method]:
 		x.negotiate(frame)
+	case frame.Method == "logging/setLevel" && !x.stateless && !x.caller.Anonymous():
+		x.setLevel(frame.Params)
 	default:
 		x.reject(x.id, &fault{status: x.errorStatus(jsonrpc.MethodNotFound), reason: "unknown_method", err: jsonrpc.UnknownMethod(frame.Method)})
 	}
@@ -146,7 +156,7 @@ func (x *exchange) negotiate(frame jsonrpc.Frame) {
 		return
 	}
 	defer copies.Release()
-	status, result, failure, err := x.front.negotiator.answer(x.r.Context(), x.r.Header, frame.Method, frame.Params)
+	status, result, failure, err := x.front.negotiator.answer(x.r.Context(), x.manner(), x.r.Header, frame.Method, frame.Params)
 	switch {
 	case err != nil:
 		x.front.log.Error("a negotiation failed", "method", frame.Method, "error", err)
@@ -157,6 +167,17 @@ func (x *exchange) negotiate(frame jsonrpc.Frame) {
 	default:
 		_ = resultAnswer(x.id, result, false).send(x.paced, http.StatusOK)
 	}
+}
+
+// manner is how the facade introduces itself to this request.
+func (x *exchange) manner() manner {
+	switch {
+	case x.stateless:
+		return perQuery
+	case x.caller.Anonymous():
+		return plain
+	}
+	return known
 }
 
 // reject answers with an error.

@@ -22,6 +22,8 @@ type front struct {
 	desk       kernel.Ref
 	view       *atomic.Pointer[capability.View]
 	negotiator *negotiator
+	questions  kernel.Ref
+	clients    *clients
 	log        *slog.Logger
 	// stopping is closed when the generation stops: open requests are answered then.
 	stopping <-chan struct{}

@@ -16,34 +16,43 @@ import (
 // negotiated are the methods that mcp-go answers. The set is closed on purpose: of what else it has, subscriptions hold
 // a stream open for ever, cancellations reach another caller's call, and logging keeps something for every session id
 // that a stranger thinks up.
-var negotiated = map[string]bool{"initialize": true, "ping": true, "tools/list": true, "server/discover": true}
+var negotiated = map[string]bool{"initialize": true, "ping": true, "server/discover": true}
 
-// negotiator answers the methods that say who the facade is and what it offers. It has no state of its own that a
+// manner is how the facade introduces itself.
+type manner uint8
+
+const (
+	plain    manner = iota // to whoever shakes hands without a live token
+	known                  // to one with a token: what it says of itself is remembered, so it may set a log level
+	perQuery               // in the stateless versions, where each request says its own
+	manners
+)
+
+// negotiator answers the methods that say who the facade is. It has no state of its own that a
 // request could change: the answers are the same for everybody, at once, whatever goes on behind the facade.
-type negotiator struct{ handler http.Handler }
+type negotiator struct{ handlers [manners]http.Handler }
 
 var errNoAnswer = errors.New("facade: the protocol library gave no JSON-RPC answer")
 
 func newNegotiator(version string, log *slog.Logger) *negotiator {
-	s := server.NewMCPServer("oab-mcp-facade", version,
-		server.WithToolCapabilities(false), server.WithInstructions(instructions), server.WithRecovery())
-	for _, tool := range metaTools {
-		listed := mcp.NewToolWithRawSchema(tool.name, tool.description, []byte(tool.schema))
-		listed.Annotations = tool.hints
-		s.AddTool(listed, unreachable)
+	handler := func(more ...server.ServerOption) http.Handler {
+		s := server.NewMCPServer("oab-mcp-facade", version, append(more,
+			server.WithToolCapabilities(false), server.WithInstructions(instructions), server.WithRecovery(),
+			server.WithMethodCacheHints(mcp.MethodServerDiscover, unchanging.Milliseconds(), mcp.CacheScopePublic))...)
+		return server.NewStreamableHTTPServer(s, server.WithStateLess(true), server.WithDisableStreaming(true),
+			server.WithStreamableHTTPProtocolVersions(versions...), server.WithStreamableHTTPLogger(log))
 	}
-	return &negotiator{handler: server.NewStreamableHTTPServer(s, server.WithStateLess(true), server.WithDisableStreaming(true),
-		server.WithStreamableHTTPProtocolVersions(versions...), server.WithStreamableHTTPLogger(log))}
-}
-
-// unreachable stands where mcp-go wants a handler: tools/call never gets that far.
-func unreachable(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-	return nil, errors.New("tools/call is not served here")
+	return &negotiator{[manners]http.Handler{
+		plain: handler(), known: handler(server.WithLogging()),
+		// An empty list of prompts is declared, so that a client caches it; one of resources is not, as some agents then
+		// offer their model two more tools.
+		perQuery: handler(server.WithLogging(), server.WithPromptCapabilities(false)),
+	}}
 }
 
 // answer lets mcp-go answer one request and returns its HTTP status and either the result or the error object. mcp-go
 // reads ids as floating point numbers, so it is shown an id of ours and the caller splices the real one.
-func (n *negotiator) answer(ctx context.Context, h http.Header, method string, params []byte) (status int, result, failure []byte, err error) {
+func (n *negotiator) answer(ctx context.Context, as manner, h http.Header, method string, params []byte) (status int, result, failure []byte, err error) {
 	body := jsonrpc.AppendRequest(nil, jsonrpc.IntID(1), method, params)
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://localhost/mcp", bytes.NewReader(body))
 	if err != nil {
@@ -56,7 +65,7 @@ func (n *negotiator) answer(ctx context.Context, h http.Header, method string, p
 		}
 	}
 	w := &answerBuffer{header: http.Header{}, status: http.StatusOK}
-	n.handler.ServeHTTP(w, r)
+	n.handlers[as].ServeHTTP(w, r)
 	frame, bad := jsonrpc.Scan(w.body.Bytes())
 	if bad != nil || frame.Kind != jsonrpc.Response {
 		return 0, nil, nil, errNoAnswer
