@@ -5,71 +5,80 @@ import (
 	"strings"
 )
 
-const maxAsked = 32 // words of a query that count
-
 // wanted is one word of a query, and what may stand for it.
 type wanted struct {
-	term   string
-	kin    []string // of the thesaurus
-	weight float32
-	exact  bool // only this term, neither its beginning nor its neighbour
+	term  string
+	kin   []string // of the thesaurus
+	exact bool     // nothing but the term itself: two words of the query, written as one
+	light bool     // it says little
 }
 
 // asked is a query, read.
 type asked struct {
 	lower, joined string
 	words         []wanted
-	mentioned     []string // pieces of the query between spaces, joined: whole names of tools may be among them
+	pieces        []string // what looks like a name in it, joined
 }
 
 func read(query string) asked {
 	query = clip(strings.TrimSpace(query))
 	q := asked{lower: strings.ToLower(query), joined: joined(query)}
+	for piece := range strings.FieldsSeq(query) {
+		if len(q.pieces) < maxAsked && nameLike(piece) {
+			q.pieces = append(q.pieces, joined(piece))
+		}
+	}
 	var raw []string
 	eachWord(query, func(w string, _ bool) bool {
 		raw = append(raw, w)
 		return len(raw) < 4*maxAsked
 	})
-	for piece := range strings.FieldsSeq(query) {
-		if strings.ContainsAny(piece, "_-.:/") || joined(piece) == q.joined {
-			q.mentioned = append(q.mentioned, joined(piece))
-		}
-		if len(q.mentioned) == maxAsked {
-			break
-		}
-	}
-	seen := map[string]bool{}
-	add := func(w wanted) {
-		if !seen[w.term] && len(q.words) < maxAsked {
-			seen[w.term] = true
-			q.words = append(q.words, w)
-		}
-	}
 	before := ""
-	for i := 0; i < len(raw); {
-		if means, n := idiom(raw[i:]); n > 0 {
+	for len(raw) > 0 {
+		if means, n := idiom(raw); n > 0 {
 			for _, w := range means {
-				add(wanted{term: stem(w), kin: kin[stem(w)], weight: 1})
+				q.want(wanted{term: stem(w), kin: kin[stem(w)]})
 			}
-			i, before = i+n, ""
+			raw, before = raw[n:], ""
 			continue
 		}
-		w := raw[i]
-		i++
+		w := raw[0]
+		raw = raw[1:]
+		if hint, ok := hints[w]; ok {
+			q.want(wanted{term: stem(hint), kin: kin[stem(hint)], light: true})
+		}
 		if stop[w] {
 			before = ""
 			continue
 		}
-		add(wanted{term: stem(w), kin: kin[stem(w)], weight: 1})
+		q.want(wanted{term: stem(w), kin: kin[stem(w)], light: light[w] || w[0] <= '9'})
 		if before != "" {
-			add(wanted{term: stem(before + w), kin: kin[stem(before+w)], weight: 1, exact: true})
+			q.want(wanted{term: stem(before + w), kin: kin[stem(before+w)], exact: true})
 		}
 		before = w
 	}
 	return q
 }
 
-// idiom is what is read in place of the first n words.
+// want adds a word, once.
+func (q *asked) want(w wanted) {
+	known := slices.ContainsFunc(q.words, func(have wanted) bool { return have.term == w.term })
+	if !known && len(q.words) < maxAsked {
+		q.words = append(q.words, w)
+	}
+}
+
+// nameLike reports that a piece of a query has what names of tools have and words have not: a sign or a capital inside.
+func nameLike(piece string) bool {
+	for i, r := range piece {
+		if i > 0 && i+1 < len(piece) && (strings.ContainsRune("_-.:/", r) || 'A' <= r && r <= 'Z') {
+			return true
+		}
+	}
+	return false
+}
+
+// idiom is what is read in place of the first n words, 0 where they are none.
 func idiom(words []string) (means []string, n int) {
 	for _, p := range idioms[words[0]] {
 		if len(words) >= len(p.words) && slices.Equal(words[:len(p.words)], p.words) {

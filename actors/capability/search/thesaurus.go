@@ -1,6 +1,9 @@
 package search
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // thesaurus has what people and models say for one another when they talk of what programs do: a line is a group of words
 // of which each may stand for each. A word may be in several groups. Written by hand, from everyday use; what a
@@ -90,7 +93,8 @@ content text body contents
 info metadata detail information details property properties stats
 size large small big resize dimension
 tree structure hierarchy nested
-disk drive storage filesystem local computer
+disk filesystem storage
+local computer machine device
 source code program
 function method
 library package module
@@ -130,7 +134,7 @@ connection relation
 address location coordinates place
 coordinates latitude longitude geocode
 location place spot position where
-nearby near close local around
+nearby near local around
 route direction path directions
 distance far
 drive travel
@@ -206,6 +210,12 @@ go back=back navigate
 step back=back
 `)
 
+// hints are question words and what their answers are mostly about.
+var hints = map[string]string{
+	"which": "list", "what": "list", "all": "list", "who": "user", "whom": "user", "whose": "user", "everybody": "user", "everyone": "user",
+	"where": "location", "when": "time",
+}
+
 // kin has for a stem the stems that may stand for it.
 var kin = func() map[string][]string {
 	m := map[string][]string{}
@@ -216,7 +226,7 @@ var kin = func() map[string][]string {
 		}
 		for _, a := range group {
 			for _, b := range group {
-				if a != b && !contains(m[a], b) {
+				if a != b && !slices.Contains(m[a], b) {
 					m[a] = append(m[a], b)
 				}
 			}
@@ -224,15 +234,6 @@ var kin = func() map[string][]string {
 	}
 	return m
 }()
-
-func contains(list []string, s string) bool {
-	for _, have := range list {
-		if have == s {
-			return true
-		}
-	}
-	return false
-}
 
 // phrase is an idiom: its words and what is read in their place.
 type phrase struct{ words, means []string }

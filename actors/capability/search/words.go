@@ -99,7 +99,13 @@ func setOf(text string) map[string]bool {
 var stop = setOf(`a an and any anything are as at be been being but by can could did do does for from had has have here
 	how i if in into is it its just let like may me might must my need of off on or our out please shall she should so some
 	something than that the their them then there these they this those to too up us very want was we were what when which
-	while will with within would you your`)
+	while will with within would you your am everything one ones per via whose whom whether using used use yes no not
+	exist exists there here already about`)
+
+// light are words that say little: they count, but less than others.
+var light = setOf(`take taken took give given put make made get got go goes set new now many much more most some several
+	two three first second next last old other another single current particular specific certain each every all both time times
+	lately recently long short big small good way kind part`)
 
 // termsOf is the words of a text, stemmed, without those that say nothing.
 func termsOf(s string) []string {
