@@ -18,8 +18,20 @@ func (x *session) onClose(m Close) {
 	x.revoke()
 	x.cutTurn()
 	x.life.ending.Store(uint32(endClosed)) // before the answer: who has read it finds the session no more
+	why := errors.New("the client closed it")
+	x.out.flush()
+	x.dismiss(why) // … and finds its place among those of the connection free
 	m.Client.Respond(x.id, m.Req, []byte("{}"), nil, nil)
-	x.end(endClosed, errors.New("the client closed it"))
+	x.end(endClosed, why)
+}
+
+// dismiss tells the client that has the session that it has it no more. It is nil afterwards.
+func (x *session) dismiss(why error) {
+	if x.client == nil {
+		return
+	}
+	x.disown(why)
+	x.out.detach(false) // what never left counts as missed
 }
 
 // onSuspend is the supervisor's wish for this session's place.
@@ -48,8 +60,7 @@ func (x *session) end(how end, why error) {
 	}
 	x.part()
 	if client := x.client; client != nil {
-		x.disown(why)
-		x.out.detach(false) // what never left counts as missed
+		x.dismiss(why)
 		if how == endSuspended && x.life.opened.Load() {
 			x.tell(client, methodSuspended, why)
 		}
