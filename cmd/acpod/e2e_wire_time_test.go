@@ -127,7 +127,7 @@ func TestACancelPassesAnotherSessionsFlood(t *testing.T) {
 	pouring := e.openMore()
 	call := e.sendPrompt(calling, "/call katashiro.click {}")
 	e.await("the call", func() bool { return server.callCount() == 1 })
-	flood := e.sendPrompt(pouring, "/flood 4000\n/emit 8000000\n/flood 100\n/emit 8000000")
+	flood := e.sendPrompt(pouring, "/flood 4000\n/emit 2000000\n/flood 100\n/emit 2000000")
 	e.await("the flood", func() bool { return len(e.frames) > 200 })
 	e.notify("session/cancel", object{"sessionId": calling})
 	if f := e.answer(call); stopReason(f) != "cancelled" {
