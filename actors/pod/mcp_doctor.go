@@ -40,7 +40,7 @@ type DiagnosedServer struct {
 // DiagnoseServers looks at every file and tries every server, and writes down what is wrong. It is an error when something is broken.
 func DiagnoseServers(ctx context.Context, o Options, asJSON bool, out io.Writer) error {
 	var report ServerReport
-	err := operate(ctx, o, true, func(ctx context.Context, op *operator) error {
+	err := operate(ctx, o, nil, func(ctx context.Context, op *operator) error {
 		if err := op.settle(ctx, doctorPatience); err != nil {
 			return err
 		}

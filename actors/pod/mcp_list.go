@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -39,8 +40,8 @@ type ListedTool struct {
 }
 
 // ListServers connects every server of mcp.json, lists what agents are offered, and writes it out.
-func ListServers(ctx context.Context, o Options, asJSON bool, out io.Writer) error {
-	return operate(ctx, o, false, func(ctx context.Context, op *operator) error {
+func ListServers(ctx context.Context, o Options, asJSON bool, out, notes io.Writer) error {
+	return operate(ctx, o, notes, func(ctx context.Context, op *operator) error {
 		if err := op.settle(ctx, listPatience); err != nil {
 			return err
 		}
@@ -91,7 +92,7 @@ func (op *operator) listed() []ListedServer {
 	}
 	for _, u := range view.Unavailable() {
 		if i, ok := at[u.Provider]; ok {
-			list[i].Error = u.Error
+			list[i].Error = strings.TrimPrefix(u.Error, u.Provider+" ")
 			if len(list[i].Tools) == 0 {
 				list[i].State = "unavailable"
 			}

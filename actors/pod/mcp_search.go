@@ -29,7 +29,7 @@ type found struct {
 
 // SearchServers searches as an agent does, and writes out what an agent gets: with asJSON to the byte.
 func SearchServers(ctx context.Context, o Options, words string, limit int, asJSON bool, out, notes io.Writer) error {
-	return operate(ctx, o, false, func(ctx context.Context, op *operator) error {
+	return operate(ctx, o, notes, func(ctx context.Context, op *operator) error {
 		text, err := op.searchText(ctx, capability.Query{Text: words, Limit: limit})
 		if err != nil {
 			return err
@@ -56,7 +56,7 @@ func SearchServers(ctx context.Context, o Options, words string, limit int, asJS
 			_, _ = fmt.Fprintln(notes, "nothing was found")
 		}
 		for _, u := range f.Unavailable {
-			_, _ = fmt.Fprintf(notes, "unavailable: %s: %s\n", u.Provider, u.Error)
+			_, _ = fmt.Fprintf(notes, "unavailable: %s\n", u.Error)
 		}
 		for _, name := range f.Pending {
 			_, _ = fmt.Fprintf(notes, "pending: %s\n", name)

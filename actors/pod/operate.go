@@ -3,6 +3,8 @@ package pod
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"sync/atomic"
 	"time"
 
@@ -17,14 +19,16 @@ type operator struct {
 	view *atomic.Pointer[capability.View]
 }
 
-// operate starts all of it, runs do and ends all of it. What do starts has ended when it returns. quiet: what is wrong with mcp.json is not
-// logged, since do tells it.
-func operate(ctx context.Context, o Options, quiet bool, do func(context.Context, *operator) error) error {
+// operate starts all of it, runs do and ends all of it. What do starts has ended when it returns. What is wrong with mcp.json
+// is noted; nil notes: do tells it.
+func operate(ctx context.Context, o Options, notes io.Writer, do func(context.Context, *operator) error) error {
 	l := &life{opts: o, cfg: facadeAlone(o.Config), log: o.Log}
 	defer func() { l.ledger.close() }()
 	l.set = readServers(l.cfg, o)
-	if !quiet {
-		tellProblems(&l.set, o)
+	if notes != nil {
+		for _, p := range serverProblems(&l.set, o.Environ) {
+			_, _ = fmt.Fprintf(notes, "warning: %s\n", p.Error())
+		}
 	}
 	desk, err := l.composeDesk()
 	if err != nil {

@@ -63,7 +63,7 @@ func problemOf(s *mcpjson.Server, err error) mcpjson.Problem {
 
 // tellProblem is one record of the log. It never holds a value.
 func tellProblem(log *slog.Logger, p mcpjson.Problem) {
-	args := []any{"file", p.File}
+	args := []any{"problem", p.Text, "file", p.File}
 	if p.Line > 0 {
 		args = append(args, "line", p.Line)
 	}
@@ -73,7 +73,7 @@ func tellProblem(log *slog.Logger, p mcpjson.Problem) {
 	if p.Server != "" {
 		args = append(args, "server", p.Server)
 	}
-	log.Warn("mcp.json: "+p.Text, args...)
+	log.Warn("mcp.json", args...)
 }
 
 // variables looks a name up in an environment.

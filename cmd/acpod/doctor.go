@@ -30,4 +30,3 @@ func newDoctor(logs *logFlags) *cobra.Command {
 	command.Flags().BoolVar(&asJSON, "json", false, "an array of {check, verdict, text}; verdict is ok, warning or broken")
 	return command
 }
-

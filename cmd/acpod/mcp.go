@@ -32,7 +32,7 @@ func newMCPList(logs *logFlags) *cobra.Command {
 			}
 			ctx, stop := interruptible(command.Context())
 			defer stop()
-			return podactor.ListServers(ctx, o, asJSON, command.OutOrStdout())
+			return podactor.ListServers(ctx, o, asJSON, command.OutOrStdout(), command.ErrOrStderr())
 		},
 	}
 	flags.add(command)
@@ -106,7 +106,7 @@ func newMCPCall(logs *logFlags) *cobra.Command {
 			}
 			ctx, stop := interruptible(command.Context())
 			defer stop()
-			err = podactor.CallServer(ctx, o, args[0], arguments, command.OutOrStdout())
+			err = podactor.CallServer(ctx, o, args[0], arguments, command.OutOrStdout(), command.ErrOrStderr())
 			if errors.Is(err, podactor.ErrNotJSON) {
 				return &usageError{err}
 			}

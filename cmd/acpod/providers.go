@@ -22,8 +22,8 @@ func (f *providerFlags) add(command *cobra.Command) {
 	command.Flags().StringArrayVar(&f.files, "mcp-config", nil, "mcp.json that is read in place of ~/.openab/agent/mcp.json and ./.openab/agent/mcp.json; repeatable, the later wins")
 }
 
-// options are what a command that works with servers in its own process needs. Its log is quiet unless somebody asked for more: what it
-// has to say is its result.
+// options are what a command that works with servers in its own process needs. Its log is quiet unless somebody asked for more: what
+// it has to say is its result, and the audit is never filtered.
 func (f *providerFlags) options(command *cobra.Command, logs *logFlags) (podactor.Options, error) {
 	loaded, err := f.load()
 	if err != nil {
@@ -35,7 +35,7 @@ func (f *providerFlags) options(command *cobra.Command, logs *logFlags) (podacto
 	}
 	quiet := *logs
 	if !command.Flags().Changed("log-level") {
-		quiet.level = "warn"
+		quiet.level = "error"
 	}
 	return podactor.Options{
 		Config: loaded, Log: quiet.logger(), Version: build().Version, Executable: executable, Environ: os.Environ(), MCPConfig: f.files,
