@@ -112,7 +112,9 @@ func (l *fakeLink) Run(ctx context.Context, to link.Sink) error {
 }
 
 // Speaks implements link.Link.
-func (l *fakeLink) Speaks(version string) { l.s.set(func() { l.s.speaks = append(l.s.speaks, version) }) }
+func (l *fakeLink) Speaks(version string) {
+	l.s.set(func() { l.s.speaks = append(l.s.speaks, version) })
+}
 
 // Send implements link.Link.
 func (l *fakeLink) Send(m link.Message) error {
@@ -214,3 +216,6 @@ func (x said) tool() string {
 func (x said) has(text string) bool { return strings.Contains(x.params+x.result+x.failed, text) }
 
 var errCut = errors.New("the connection was cut")
+
+// last0 is last for whoever holds the lock.
+func (s *fakeServer) last0() *fakeLink { return s.links[len(s.links)-1] }

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/acpod/acpod/actors/capability"
+	"github.com/acpod/acpod/actors/capability/redact"
 	"github.com/acpod/acpod/actors/provider/link"
 	"github.com/acpod/acpod/runtime/kernel"
 )
@@ -59,7 +60,7 @@ func (a *actor) redacted(err error) error {
 	if a.conn == nil {
 		return err
 	}
-	clean := func(s string) string { return redactError(s, a.conn.resolved.Secrets) }
+	clean := func(s string) string { return redact.TextWith(a.conn.resolved.Secrets, s) }
 	if exit, ok := errors.AsType[*link.ExitError](err); ok && err == error(exit) {
 		return &link.ExitError{How: exit.How, Stderr: clean(exit.Stderr)}
 	}

@@ -8,7 +8,8 @@ import (
 // ErrUnsent is wrapped by errors of requests that the server never accepted: they may be sent again.
 var ErrUnsent = errors.New("the request was not accepted by the server")
 
-// ErrSessionLost says that the server does not know its own session any more: initialize again. Nothing was accepted.
+// ErrSessionLost says that the server does not know its own session any more. Nothing was accepted. The link lives on: what comes next
+// over it is initialize, and other requests in flight are left to their ends.
 var ErrSessionLost = fmt.Errorf("the server has lost its session: %w", ErrUnsent)
 
 // AuthError is a 401 or a 403: the credentials of the configuration are not taken. Nothing was accepted. It holds no address that the
