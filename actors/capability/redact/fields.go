@@ -100,10 +100,11 @@ func value(s string, i int, all bool) (from, to int) {
 		return quote + 1, closing(s, quote+1, c, quote > i)
 	case all:
 		return i, fieldEnd(s, i)
-	case s[i] == '{' || s[i] == '[':
-		return i, bracketEnd(s, i)
 	}
 	to = i
+	if s[i] == '{' || s[i] == '[' {
+		to = bracketEnd(s, i)
+	}
 	for to < len(s) && !strings.ContainsRune(" \t\r\n,;&\"'`)]}<>\\", rune(s[to])) {
 		to++
 	}
