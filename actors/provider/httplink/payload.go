@@ -31,7 +31,7 @@ var errPayloadGone = errors.New("the message was written and is gone")
 func (p *payload) open() (io.ReadCloser, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.given && p.readers == 0 {
+	if p.freed() {
 		return nil, errPayloadGone
 	}
 	p.readers++
@@ -54,8 +54,11 @@ func (p *payload) wasLeft() bool {
 	return p.left
 }
 
+// freed: a reader that has come to the end holds nothing any more, though the transport may close it later.
+func (p *payload) freed() bool { return p.given && (p.readers == 0 || p.left) }
+
 func (p *payload) free() {
-	if p.given && p.readers == 0 {
+	if p.freed() {
 		p.parts = [3][]byte{}
 		p.held.Release()
 	}
@@ -76,8 +79,10 @@ func (r *payloadReader) Read(b []byte) (n int, err error) {
 	if len(r.parts[2]) > 0 || len(r.parts[1]) > 0 || len(r.parts[0]) > 0 {
 		return n, nil
 	}
+	r.parts = [3][]byte{}
 	r.of.mu.Lock()
 	r.of.left = true
+	r.of.free()
 	r.of.mu.Unlock()
 	if n == 0 {
 		return 0, io.EOF

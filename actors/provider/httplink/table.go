@@ -119,7 +119,7 @@ func (l *httpLink) enqueue(ex *exchange, m link.Message) error {
 
 // pump begins what has a place. The link is locked.
 func (l *httpLink) pump() {
-	if !l.up || !l.open {
+	if !l.up || !l.open || l.ctx.Err() != nil {
 		return
 	}
 	for len(l.control) > 0 && l.nControl < maxControl {
