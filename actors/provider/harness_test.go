@@ -33,7 +33,7 @@ type outcome struct {
 // play runs a test in a world of its own. The servers are reached by dial.
 func play(t *testing.T, cfg Config, f func(w *world)) {
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{t: t, k: kerneltest.Start(t, kernel.Options{}), open: map[kernel.Ticket]*outcome{}}
+		w := &world{t: t, k: kerneltest.Start(t, kernel.Options{Logger: cfg.Log}), open: map[kernel.Ticket]*outcome{}}
 		root, _ := kerneltest.Root(t, w.k)
 		if cfg.Rand == nil {
 			cfg.Rand = func() float64 { return 0.5 }

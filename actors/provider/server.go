@@ -142,8 +142,9 @@ type isolated struct{ *template }
 type template = Server
 
 // Instance implements [capability.Isolated].
-func (s isolated) Instance(string) (capability.Configured, kernel.Spec) {
+func (s isolated) Instance(tag string) (capability.Configured, kernel.Spec) {
 	instance := newServer(s.cfg, s.entry, s.roots, nil)
+	instance.keeps = tag != anonymous
 	spec := instance.spec(s.entry.Name)
 	spec.Restart = kernel.Transient
 	return instance, spec
