@@ -63,7 +63,10 @@ func (in *intake) tool(k key, r record) error {
 	if err != nil {
 		return err
 	}
+	first := false // word of this file on it
 	if in.told != nil {
+		_, told := in.told[k]
+		first = !told
 		in.told[k] = struct{}{}
 	}
 	t := in.table
@@ -72,7 +75,7 @@ func (in *intake) tool(k key, r record) error {
 		t.crowded.Store(true)
 		return nil
 	}
-	if was := e.get(k.tool); was != nil && r.Op == opPin && was.pinned && !t.dirty.has(k) {
+	if was := e.get(k.tool); was != nil && r.Op == opPin && was.pinned && !first && !t.dirty.has(k) {
 		kept := *was // it was pinned before that line
 		kept.held = next.held
 		next = &kept

@@ -3,6 +3,7 @@ package pins
 import (
 	"bufio"
 	"context"
+	"crypto/rand"
 	"encoding/json/v2"
 	"errors"
 	"fmt"
@@ -36,6 +37,7 @@ type journal struct {
 	now   func() time.Time
 
 	seen os.FileInfo // the file that was read; nil = none
+	id   string      // of its header
 	read int64       // how much of it, whole lines
 }
 
@@ -71,7 +73,7 @@ func (j *journal) changed() bool {
 	if err != nil {
 		return j.seen != nil
 	}
-	return j.seen == nil || !os.SameFile(info, j.seen) || info.Size() != j.read
+	return j.seen == nil || !os.SameFile(info, j.seen) || info.Size() != j.read || !info.ModTime().Equal(j.seen.ModTime())
 }
 
 // catchUp takes in what others wrote. A last line without its end is one that is being written, or whose writer died.
@@ -92,8 +94,11 @@ func (j *journal) catchUp() error {
 	if err != nil {
 		return &damage{0, err}
 	}
-	anew := j.seen == nil || !os.SameFile(info, j.seen) || info.Size() < j.read
-	from := j.read
+	h, err := firstLine(f)
+	if err != nil {
+		return err
+	}
+	anew, from := j.seen == nil || h.ID != j.id || info.Size() < j.read, j.read
 	if anew {
 		from = 0
 	}
@@ -108,7 +113,7 @@ func (j *journal) catchUp() error {
 	if err != nil {
 		return err
 	}
-	j.seen, j.read = info, end
+	j.seen, j.id, j.read = info, h.ID, end
 	return nil
 }
 
@@ -128,8 +133,6 @@ func (in *intake) readAll(f io.Reader, at int64) (int64, error) {
 			at += int64(len(line))
 		}
 		switch {
-		case errors.Is(err, io.EOF) && from == 0:
-			return 0, &damage{0, errors.New("the first line is missing")}
 		case errors.Is(err, io.EOF):
 			if bad == nil {
 				in.missing()
@@ -139,12 +142,7 @@ func (in *intake) readAll(f io.Reader, at int64) (int64, error) {
 			return from, &damage{from, err}
 		case long:
 			err = fmt.Errorf("a line is longer than %d bytes", lineBytes)
-		case from == 0:
-			if err := readHeader(line); errors.Is(err, errNewer) {
-				return 0, err
-			} else if err != nil {
-				return 0, &damage{0, err}
-			}
+		case from == 0: // the header, which was read
 			in.fresh()
 		default:
 			err = in.line(line)
@@ -155,18 +153,25 @@ func (in *intake) readAll(f io.Reader, at int64) (int64, error) {
 	}
 }
 
-func readHeader(line []byte) error {
-	var h header
-	if err := json.Unmarshal(line, &h, json.RejectUnknownMembers(true)); err != nil {
-		return err
+// firstLine reads the header.
+func firstLine(f io.Reader) (h header, err error) {
+	line, err := bufio.NewReaderSize(f, 256).ReadSlice('\n')
+	switch {
+	case errors.Is(err, io.EOF):
+		return h, &damage{0, errors.New("the first line is missing")}
+	case err != nil:
+		return h, &damage{0, err}
+	}
+	if err := json.Unmarshal(line, &h); err != nil {
+		return h, &damage{0, err}
 	}
 	switch {
-	case h.Pins < 1:
-		return errors.New("the first line names no version")
 	case h.Pins > fileVersion:
-		return errNewer
+		return h, errNewer
+	case h.Pins < 1 || h.ID == "":
+		return h, &damage{0, errors.New("the first line names no version or no id")}
 	}
-	return nil
+	return h, nil
 }
 
 // sync takes in what others wrote and writes what the file does not say yet.
@@ -262,7 +267,8 @@ func (j *journal) rewrite() error {
 	}
 	defer func() { _ = f.Cleanup() }()
 	out := bufio.NewWriter(f)
-	if err := j.table.write(out, j.now()); err != nil {
+	h := header{fileVersion, rand.Text()}
+	if err := j.table.write(out, h, j.now()); err != nil {
 		return err
 	}
 	if err := out.Flush(); err != nil {
@@ -275,7 +281,7 @@ func (j *journal) rewrite() error {
 	if err != nil {
 		return err
 	}
-	j.seen, j.read = info, info.Size()
+	j.seen, j.id, j.read = info, h.ID, info.Size()
 	return nil
 }
 

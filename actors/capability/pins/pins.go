@@ -140,7 +140,7 @@ func (p *Pins) admit(owner capability.PinOwner, tools []*capability.Tool, now in
 			continue
 		}
 		soon := now-next.noted >= restlessEvery
-		if soon {
+		if soon && next.held != nil {
 			next.noted = now
 		}
 		if !e.put(tool.Name, next) {

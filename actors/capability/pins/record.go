@@ -27,9 +27,10 @@ const (
 	opTrust  = "trust"  // the operator says that it is
 )
 
-// header is the first line of the file.
+// header is the first line of the file. Its id is another one whenever the file is written anew: what the file system knows it by may come again.
 type header struct {
-	Pins int `json:"pins"`
+	Pins int    `json:"pins"`
+	ID   string `json:"id"`
 }
 
 // record is every other line.

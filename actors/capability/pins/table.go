@@ -32,7 +32,7 @@ type pin struct {
 	sum    [32]byte // of digest
 	pinned bool     // false: its pin may have been lost, and only held says what it is
 	at     int64    // Unix seconds
-	noted  int64    // when it was last marked for the file
+	noted  int64    // when the file was last told, or is about to be, that it is held
 	held   *held
 }
 

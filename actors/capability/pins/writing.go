@@ -48,8 +48,8 @@ func byOwner(a, b key) int {
 }
 
 // write writes all that is known as a whole file.
-func (t *table) write(out io.Writer, now time.Time) error {
-	first, err := json.Marshal(header{fileVersion})
+func (t *table) write(out io.Writer, h header, now time.Time) error {
+	first, err := json.Marshal(h)
 	if err != nil {
 		return err
 	}
