@@ -230,3 +230,10 @@ func parseSaid(raw []byte) said {
 	id, _ := jsonrpc.ParseID([]byte(text("id")))
 	return said{id, method, text("params"), text("result"), text("error")}
 }
+
+// running is how many links run, peak how many did at a time.
+func (s *fakeServer) running() (n int) { s.set(func() { n = s.now }); return n }
+
+// first is the first link.
+func (s *fakeServer) first() (l *fakeLink) { s.set(func() { l = s.links[0] }); return l }
+func (s *fakeServer) peak() (n int)        { s.set(func() { n = s.most }); return n }

@@ -128,8 +128,8 @@ func TestThreeTimeoutsOpenTheBreakerAndItsProbeHasAConnectionOfItsOwn(t *testing
 		w.pass(time.Minute)
 		s.set(func() { s.silent["initialize"] = true })
 		probe := w.call("buy")
-		if s.dials() != 2 || s.most != 1 {
-			t.Errorf("%d connections, %d at a time", s.dials(), s.most)
+		if s.dials() != 2 || s.peak() != 1 {
+			t.Errorf("%d connections, %d at a time", s.dials(), s.peak())
 		}
 		if o := w.call("buy"); !errors.As(unsent(t, o), &open) || open.RetryAfter != time.Second {
 			t.Errorf("beside the probe: %v", o.err)
@@ -383,7 +383,7 @@ func TestAStartThatFailsClosesItsConnection(t *testing.T) {
 				if cause := unsent(t, o); !errors.Is(cause, capability.ErrDetached) || !strings.Contains(cause.Error(), c.method) {
 					t.Error(cause)
 				}
-				if s.links[0].ctx.Err() == nil {
+				if s.first().ctx.Err() == nil {
 					t.Error("its connection is open")
 				}
 				w.pass(10 * time.Minute)
@@ -391,7 +391,7 @@ func TestAStartThatFailsClosesItsConnection(t *testing.T) {
 				if c.fault == (state == "closed") {
 					t.Errorf("the breaker is %v", state)
 				}
-				if used := w.node("shop").Account.Used; used != 0 && s.now == 0 {
+				if used := w.node("shop").Account.Used; used != 0 && s.running() == 0 {
 					t.Errorf("%d bytes are still charged", used)
 				}
 			})

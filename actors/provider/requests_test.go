@@ -242,7 +242,7 @@ func TestAServerThatDoesNotAnswerAPingIsConnectedAnew(t *testing.T) {
 		w.cancel(slow)
 		s.set(func() { s.silent["ping"] = true })
 		w.pass(20 * time.Second)
-		if s.links[0].ctx.Err() == nil || s.dials() != 2 || w.state() != capability.Ready {
+		if s.first().ctx.Err() == nil || s.dials() != 2 || w.state() != capability.Ready {
 			t.Errorf("%d connections, %v", s.dials(), w.state())
 		}
 	})

@@ -97,17 +97,17 @@ func TestAServerThatNobodyUsesIsNotKept(t *testing.T) {
 			w.pass(50 * time.Second)
 			s.last().say(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":3,"progress":1}}`)
 		}
-		if s.now != 1 {
+		if s.running() != 1 {
 			t.Error("it has a call, and was ended")
 		}
 		s.last().reply(s.heard("tools/call")[0], `{"content":[]}`)
 		w.pass(9*time.Minute + 59*time.Second)
-		if s.now != 1 {
+		if s.running() != 1 {
 			t.Error("too early")
 		}
 		w.pass(2 * time.Second)
-		if s.now != 0 || w.state() != capability.Idle || w.tools().List == nil {
-			t.Errorf("%d, %v", s.now, w.state())
+		if s.running() != 0 || w.state() != capability.Idle || w.tools().List == nil {
+			t.Errorf("%d, %v", s.running(), w.state())
 		}
 		w.pass(time.Hour)
 		if s.dials() != 1 {
@@ -144,16 +144,16 @@ func TestEachSessionHasAnInstanceOfItsOwn(t *testing.T) {
 		kerneltest.Spawn(t, w.desk, other)
 		w.pass(0)
 		a, b := w.callOf(one, "buy"), w.callOf(two, "buy")
-		if a.err != nil || b.err != nil || s.now != 2 {
-			t.Fatalf("%v, %v, %d connections", a.err, b.err, s.now)
+		if a.err != nil || b.err != nil || s.running() != 2 {
+			t.Fatalf("%v, %v, %d connections", a.err, b.err, s.running())
 		}
 		w.pass(time.Hour)
-		if s.now != 1 || one.Tools().State != capability.Ready || two.Tools().State != capability.Idle {
-			t.Errorf("%d connections: a session's stays, that of nobody's does not", s.now)
+		if s.running() != 1 || one.Tools().State != capability.Ready || two.Tools().State != capability.Idle {
+			t.Errorf("%d connections: a session's stays, that of nobody's does not", s.running())
 		}
 		kerneltest.Do(t, w.desk, func(c *kernel.Ctx) { c.Stop(first, nil) })
 		w.pass(0)
-		if s.now != 0 {
+		if s.running() != 0 {
 			t.Error("it outlives its session")
 		}
 		if o := w.callOf(one, "buy"); !errors.Is(o.err, capability.ErrDetached) {
