@@ -19,8 +19,11 @@ type Configured interface {
 type Discovered struct{}
 
 // Isolated is a configured server of which each session has one of its own: a desk spawns the spec as a child of its own, and uses
-// the source that comes with it.
+// the source that comes with it, which may be [Bound].
 type Isolated interface {
 	Configured
 	Instance(tag string) (Configured, kernel.Spec)
 }
+
+// Bound is an instance that has to know its actor before that has started: the desk calls Bind once, between the spawn and the first use.
+type Bound interface{ Bind(kernel.Ref) }

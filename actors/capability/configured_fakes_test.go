@@ -3,7 +3,6 @@ package capability
 import (
 	"fmt"
 	"slices"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
@@ -53,23 +52,19 @@ func found(q *kernel.Question) {
 	synctest.Wait()
 }
 
+// Bind implements Bound.
+func (s *fakeServer) Bind(ref kernel.Ref) { s.ref = ref }
+
 // fakeIsolated is one of which each session has its own.
 type fakeIsolated struct {
 	*fakeServer
-	made atomic.Int32
-	last *fakeServer
-	t    *testing.T
+	made []*fakeServer
 }
 
 func (s *fakeIsolated) Instance(string) (Configured, kernel.Spec) {
-	own := newServer(s.server, Idle, nil)
-	own.denied = s.denied
-	spec := own.probe.Spec(s.server)
-	inner := spec.New
-	spec.New = func() kernel.Behavior { return inner() }
-	s.made.Add(1)
-	s.last = own
-	return own, spec
+	own := newServer(s.server, Idle, nil).but(s.denied...)
+	s.made = append(s.made, own)
+	return own, own.probe.Spec(s.server)
 }
 
 // runWith is run of a desk with configured servers, which are actors beside it.
@@ -80,6 +75,7 @@ func runWith(t *testing.T, cfg DeskConfig, servers []*fakeServer, test func(w *w
 	}
 	run(t, cfg, func(w *world) {
 		for i, s := range servers {
+			s.probe = kerneltest.NewProbe() // of this bubble
 			s.ref = kerneltest.Spawn(t, w.parent, s.probe.Spec(fmt.Sprintf("configured-%d", i)))
 		}
 		test(w)

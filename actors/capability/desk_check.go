@@ -75,7 +75,7 @@ func (d *desk) checked(c *kernel.Ctx, m checked) {
 		d.refuse(c, k, endNotSeen())
 		return
 	case errors.As(m.err, &bad):
-		d.refuse(c, k, &Refusal{Code: BadArguments, Text: bad.Text})
+		d.refuse(c, k, &Refusal{Code: BadArguments, Text: bad.Text, Schema: k.cap.Tool.InputSchema})
 		return
 	case m.err != nil:
 		d.fail(c, k, m.err)

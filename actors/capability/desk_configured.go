@@ -7,47 +7,67 @@ import (
 	"github.com/acpod/acpod/runtime/kernel"
 )
 
-// settler is a search that waits for servers.
+// settler is somebody who waits for servers, for at most [SettleTimeout].
 type settler struct {
 	question *kernel.Question
 	need     map[int]struct{} // configured servers that it waits for
+	declared bool             // it waits for those of the session's client, too
+	names    []string         // what it wants to be named; nil = everything
 }
 
 // settle answers when the last connecting server has settled, and each configured one that has no list has listed or said why not: at once
 // where there is nothing to wait for.
 func (d *desk) settle(c *kernel.Ctx) {
+	d.await(c, settler{need: d.discover(c, d.unlisted(nil)), declared: true})
+}
+
+// prepare is settle for a few names: only servers that may have them are asked to list.
+func (d *desk) prepare(c *kernel.Ctx, m Prepare) {
+	s := settler{need: map[int]struct{}{}, names: m.Names}
+	for _, name := range m.Names {
+		r := d.view.resolve(name, false, nil)
+		for i := range d.discover(c, d.unlisted(append([]int{}, r.wake...))) {
+			s.need[i] = struct{}{}
+		}
+		s.declared = s.declared || r.Wait && len(r.wake) == 0
+	}
+	d.await(c, s)
+}
+
+// await answers the question at hand when what it waits for has settled.
+func (d *desk) await(c *kernel.Ctx, s settler) {
 	q := c.Question()
 	if q == nil {
 		return
 	}
-	s := &settler{question: q, need: d.discover(c, d.unlisted(nil))}
-	d.settling[q.ID()] = s
-	if len(s.need) == 0 && !d.view.unsettledDeclared() {
+	s.question = q
+	d.settling[q.ID()] = &s
+	if d.isSettled(&s) {
 		d.settleOver(c, q.ID())
 		return
 	}
 	c.After(SettleTimeout, settleOver{q.ID()})
 }
 
-// settleOver ends the wait of a search: what is listed now gets its names.
+func (d *desk) isSettled(s *settler) bool {
+	return len(s.need) == 0 && !(s.declared && d.view.unsettledDeclared())
+}
+
+// settleOver ends a wait: what is listed now gets its names.
 func (d *desk) settleOver(c *kernel.Ctx, question uint64) {
 	s := d.settling[question]
 	if s == nil {
 		return
 	}
-	s.need = nil
-	if !d.naming || d.view.unsettledConfigured() {
+	delete(d.settling, question)
+	for _, name := range s.names {
+		d.nameFor(c, name)
+	}
+	if s.names == nil && (!d.naming || d.view.unsettledConfigured()) {
 		d.naming = true
 		d.publish(c)
 	}
-	d.settled(question)
-}
-
-func (d *desk) settled(question uint64) {
-	if s := d.settling[question]; s != nil {
-		delete(d.settling, question)
-		s.question.Answer(Settled{}, nil)
-	}
+	s.question.Answer(Settled{}, nil)
 }
 
 // unlisted are the configured servers without a list, of those given; nil = of all.
@@ -96,13 +116,13 @@ func (d *desk) discovered(c *kernel.Ctx, ticket kernel.Ticket, i int) {
 	delete(d.found, ticket)
 	for id, s := range d.settling {
 		if _, waits := s.need[i]; waits {
-			if delete(s.need, i); len(s.need) == 0 && !d.view.unsettledDeclared() {
+			if delete(s.need, i); d.isSettled(s) {
 				d.settleOver(c, id)
 			}
 		}
 	}
 	for _, k := range d.open() {
-		if _, waits := k.need[i]; waits && k.phase == waiting {
+		if _, waits := k.need[i]; waits && k.phase == waiting && d.calls[k.id] == k {
 			if delete(k.need, i); len(k.need) == 0 {
 				d.nameFor(c, k.request.Name)
 				d.resolve(c, k, false)
@@ -123,15 +143,6 @@ func (d *desk) wake(c *kernel.Ctx, k *call, servers []int) bool {
 	return len(k.need) > 0
 }
 
-// prepare has servers list ahead of a use.
-func (d *desk) prepare(c *kernel.Ctx, m Prepare) {
-	for _, name := range m.Names {
-		if r := d.view.resolve(name, false, nil); len(r.wake) > 0 {
-			d.discover(c, d.unlisted(r.wake))
-		}
-	}
-}
-
 // own is who serves a configured server for this session. Of an isolated one the session's own is started the first time.
 func (d *desk) own(c *kernel.Ctx, i int) (Configured, error) {
 	shared := d.cfg.Roster.servers[i]
@@ -148,6 +159,9 @@ func (d *desk) own(c *kernel.Ctx, i int) (Configured, error) {
 		c.Refuse("instance")
 		c.Log().Warn("a session's own server could not be started", "server", jsonrpc.Show(shared.Server()), "error", err)
 		return nil, err
+	}
+	if bound, ok := source.(Bound); ok {
+		bound.Bind(ref)
 	}
 	if d.instances == nil {
 		d.instances = map[int]instance{}

@@ -79,7 +79,7 @@ func (r Request) Lease() *kernel.Lease { return r.Bytes }
 // is connecting and each configured one has listed or said why it cannot, at the latest after [SettleTimeout].
 type Settle struct{}
 
-// Prepare asks the desk to have those configured servers list that may have one of these names (told, by [Direct]). Nothing is answered.
+// Prepare is Settle for a few names (asked, by [Direct]): only servers that may have one of them are waited for.
 type Prepare struct{ Names []string }
 
 // Settled answers [Settle].

@@ -2,7 +2,9 @@ package capability
 
 import (
 	"errors"
+	"fmt"
 	"slices"
+	"time"
 
 	"github.com/acpod/acpod/protocol/jsonrpc"
 	"github.com/acpod/acpod/runtime/kernel"
@@ -34,14 +36,13 @@ func (d *desk) answered(c *kernel.Ctx, a kernel.Answer) {
 		is, object := isError(result.Raw)
 		if !object {
 			a.Lease.Release()
-			fault = &jsonrpc.Error{Code: jsonrpc.Internal, Message: "the server answered without a result object"}
-			d.deliver(c, k, Result{Raw: errorResult(fault)}, nil, OutcomeError, true)
+			d.faulted(c, k, &jsonrpc.Error{Code: jsonrpc.Internal, Message: "the server answered without a result object"})
 			return
 		}
 		d.deliver(c, k, result, a.Lease, OutcomeOK, is)
 	case errors.As(a.Err, &fault) && !errors.As(a.Err, &unsent):
+		d.faulted(c, k, fault) // in memory of its own
 		a.Lease.Release()
-		d.deliver(c, k, Result{Raw: errorResult(fault)}, nil, OutcomeError, true)
 	default:
 		a.Lease.Release()
 		cause := a.Err
@@ -50,6 +51,21 @@ func (d *desk) answered(c *kernel.Ctx, a kernel.Answer) {
 		}
 		d.fail(c, k, cause)
 	}
+}
+
+// faulted ends a call that its server answered with an error.
+func (d *desk) faulted(c *kernel.Ctx, k *call, fault *jsonrpc.Error) {
+	if k.cap.configured {
+		fault = withoutSecrets(fault)
+	}
+	lease, err := c.Account().Acquire(int64(len(fault.Message) + 2*fault.Size() + 256))
+	if err != nil { // what the answer's reserve pays for
+		c.Refuse("result")
+		fault = &jsonrpc.Error{Code: fault.Code, Message: oneLine(fault.Message)}
+	}
+	raw := errorResult(fault)
+	lease.Shrink(int64(len(raw)))
+	d.deliver(c, k, Result{Raw: raw}, lease, OutcomeError, true)
 }
 
 // deliver ends a call with a result: for its callers, for a repeat of its key,
@@ -103,7 +119,19 @@ func (d *desk) share(c *kernel.Ctx, a asker, result Result) {
 // fail ends a call without a result, at once and down to its server.
 func (d *desk) fail(c *kernel.Ctx, k *call, cause error) {
 	sent := k.phase == running
-	d.refuse(c, k, Outcome(cause, sent, sent && k.cap.Tool.ReadOnly()))
+	if k.cap.configured {
+		cause = &explained{cause}
+	}
+	refusal := Outcome(cause, sent, sent && k.cap.Tool.ReadOnly())
+	switch {
+	case errors.Is(cause, ErrTimeout):
+		refusal.Text += fmt.Sprintf(" (server %s, after %v)", jsonrpc.Show(k.cap.Server), c.Now().Sub(k.begun).Round(time.Millisecond))
+	case refusal.Full != nil && refusal.Full.Scope == "result_bytes":
+		if argument := sizeArgument(k.cap.Tool.InputSchema); argument != "" {
+			refusal.Text += "; its argument " + argument + " asks for less"
+		}
+	}
+	d.refuse(c, k, refusal)
 }
 
 // refuse ends a call with a refusal for all its callers.

@@ -155,12 +155,12 @@ func (v *View) offered() []binding {
 // resume lets go on whoever waited for servers to settle.
 func (d *desk) resume(c *kernel.Ctx) {
 	for id, s := range d.settling {
-		if len(s.need) == 0 && !d.view.unsettledDeclared() {
-			d.settled(id)
+		if d.isSettled(s) {
+			d.settleOver(c, id)
 		}
 	}
 	for _, k := range d.open() {
-		if k.phase == waiting && len(k.need) == 0 {
+		if k.phase == waiting && len(k.need) == 0 && d.calls[k.id] == k {
 			d.resolve(c, k, false)
 		}
 	}

@@ -278,7 +278,7 @@ func TestEveryCallAndEveryRefusalIsInTheAudit(t *testing.T) {
 func TestArgumentsThatDoNotFitNeverReachTheServer(t *testing.T) {
 	run(t, DeskConfig{}, func(w *world) {
 		s := w.attach(shop("shop.buy"))
-		for _, args := range []string{`{"n":"x"}`, `[]`, `"{}"`, `{"n":1,"n":2}`} {
+		for _, args := range []string{`{"n":"x"}`, `[]`, `"x"`, `7`, `true`, `"{"`, `{"n":1,"n":2}`, `{"n":1,"N":2}`} {
 			if e := w.call(Request{Name: "shop.buy", Arguments: []byte(args)}).wait(); e.code() != BadArguments {
 				t.Errorf("%s: got %v", args, e.err)
 			}

@@ -29,6 +29,25 @@ func (d *Delivery) Missed() {
 	_ = d.who.Desk.Current().Tell(m) // a desk that does not take it has nobody to give it to; the lease is freed
 }
 
+// redact takes out of the result what the operator's rules name. It runs beside the desk, which has others to serve.
+func (d *Delivery) redact() *Refusal {
+	rules := d.who.view().redact
+	if rules == nil {
+		return nil
+	}
+	out := rules(d.Raw)
+	if len(out) == len(d.Raw) && (len(out) == 0 || &out[0] == &d.Raw[0]) {
+		return nil
+	}
+	lease, refusal := afford(d.who.Account, int64(len(out)))
+	d.lease.Release()
+	d.Raw, d.lease = out, lease
+	if refusal != nil {
+		return &Refusal{Code: OutcomeUnknown, Full: refusal.Full, Text: "the call has ended and the pod has no room for its result; look at what it did before you repeat it"}
+	}
+	return nil
+}
+
 // Execute makes one call for a caller and waits for its end. It is called by
 // the facade on the goroutine of the HTTP request, whose end ctx is: what then
 // becomes of the call is the desk's to decide (contract, What ends a call).
@@ -38,7 +57,14 @@ func (d *Delivery) Missed() {
 // those that were refused. The request's lease is taken over, and its arguments are
 // not kept.
 func Execute(ctx context.Context, who Caller, r Request) (*Delivery, error) {
+	body, refusal := unwrap(who, &r)
+	defer body.Release()
 	r.Token, r.sha = who.Token, argsSHA(r.Arguments)
+	if refusal != nil {
+		r.Bytes.Release()
+		recordUnheard(who, r, refusal)
+		return nil, refusal
+	}
 	p, err := who.Desk.Current().Ask(r)
 	r.Arguments, r.Bytes, r.Asides = nil, nil, Asides{} // the desk has them now
 	if err != nil {
@@ -51,13 +77,15 @@ func Execute(ctx context.Context, who Caller, r Request) (*Delivery, error) {
 	}
 	defer p.Drop()
 	m, lease, err := p.Wait(ctx)
-	var refusal *Refusal
 	switch result, ok := m.(Result); {
 	case err == nil && ok:
 		d := &Delivery{Raw: result.Raw, reads: result.reads, lease: lease, who: who, call: r}
 		if ctx.Err() != nil { // it closed while the answer was on its way
 			d.Missed()
 			return nil, context.Cause(ctx)
+		}
+		if refusal := d.redact(); refusal != nil {
+			return nil, refusal
 		}
 		return d, nil
 	case errors.As(err, &refusal):
@@ -94,7 +122,7 @@ func recordUnheard(who Caller, r Request, refusal *Refusal) {
 // and the lease that pays for it; or a *Refusal; or ctx's cause.
 func Search(ctx context.Context, who Caller, q Query) ([]byte, *kernel.Lease, error) {
 	view := who.view()
-	if view.Unsettled() {
+	if view == emptyView || view.Unsettled() { // a desk that has just begun has published nothing yet
 		if err := settle(ctx, who.Desk); err != nil {
 			return nil, nil, err
 		}

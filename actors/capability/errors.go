@@ -25,8 +25,11 @@ func (e *BreakerError) Error() string {
 // NotSent wraps the reason why a call never left the pod, so that a repeat is safe.
 type NotSent struct{ Cause error }
 
-func (e *NotSent) Error() string { return "not sent: " + e.Cause.Error() }
+func (e *NotSent) Error() string { return notSent + e.Cause.Error() }
 func (e *NotSent) Unwrap() error { return e.Cause }
+
+// notSent begins the text of a NotSent.
+const notSent = "not sent: "
 
 // TooLarge says that a server answered with more than limits.result_bytes.
 type TooLarge struct{ Size, Limit int64 }

@@ -1,6 +1,8 @@
 package capability
 
 import (
+	"bytes"
+	"encoding/json/jsontext"
 	"fmt"
 	"time"
 
@@ -33,9 +35,14 @@ const (
 type Refusal struct {
 	Code Code
 	Text string // one line, says what to do next, no bytes of a payload
+	// Schema is the input schema that the text speaks of, as its server wrote it; [Refusal.Result] puts it behind the text. nil = none.
+	Schema []byte
 	// Full is the account or the queue that had no room, nil when that was not the cause.
 	Full *kernel.Overloaded
 }
+
+// longestSchema bounds the schema in the text of a refusal, in bytes. A longer one is found by a search.
+const longestSchema = 16 << 10
 
 func (r *Refusal) Error() string { return string(r.Code) + ": " + r.Text }
 
@@ -44,10 +51,22 @@ func (r *Refusal) Error() string { return string(r.Code) + ": " + r.Text }
 // `_meta["acpod.dev/overload"]` as well, which is the data of an error -32000.
 func (r *Refusal) Result() []byte {
 	if r.Full == nil {
-		return mcp.ErrorResult(r.Text, string(r.Code))
+		return mcp.ErrorResult(r.Text+r.schema(), string(r.Code))
 	}
 	return mcp.OverloadResult(r.Text, string(r.Code), jsonrpc.OverloadData{
 		Scope: r.Full.Scope, Limit: r.Full.Limit, Used: r.Full.Used, Size: r.Full.Size, RetryAfter: r.Full.RetryAfter})
+}
+
+// schema is the input schema as the end of a text, on one line.
+func (r *Refusal) schema() string {
+	if len(r.Schema) == 0 {
+		return ""
+	}
+	one := jsontext.Value(bytes.Clone(r.Schema))
+	if one.Compact(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) != nil || len(one) > longestSchema {
+		return fmt.Sprintf("; its input schema has %d bytes: search_capabilities shows it", len(r.Schema))
+	}
+	return "; its input schema: " + string(one)
 }
 
 // overloaded is the refusal for an account or a queue without room.

@@ -22,7 +22,7 @@ const (
 	maxSchemaBytes = 256 << 10
 	maxSchemaDepth = 128
 	maxArgsDepth   = 128
-	maxListed      = 8      // failing paths named in one refusal
+	maxListed      = 32     // failing paths named in one refusal
 	maxSteps       = 20_000 // of one validation: less than a second, and 20 MiB that are paid for
 )
 
@@ -106,7 +106,7 @@ func (e *ArgumentError) Error() string { return e.Text }
 
 // Check judges the bytes of arguments: one JSON object without repeated members
 // that the schema takes. The account pays for what that takes while it takes it.
-// The error is an *[ArgumentError] that names every failing path, at most eight, or
+// The error is an *[ArgumentError] that names every failing path, at most 32, or
 // *kernel.Overloaded, or ctx's end. unchecked says why the schema had no say, for
 // the pod's own log.
 func (s *Schema) Check(ctx context.Context, account *kernel.Account, args []byte) (unchecked string, err error) {
@@ -135,6 +135,9 @@ func sound(args []byte) error {
 func (s *Schema) judge(account *kernel.Account, args []byte) (unchecked string, err error) {
 	if s.refused != "" {
 		return "", &ArgumentError{"the tool cannot be called: " + s.refused}
+	}
+	if err := variants(account, args); err != nil {
+		return "", err
 	}
 	load := weigh(args)
 	if judged, unchecked, err := s.checkInPlace(account, args, load); judged {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json/v2"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -33,7 +34,7 @@ func TestArgumentsMustBeOneObject(t *testing.T) {
 	}
 }
 
-func TestEveryFailingPathIsNamedUpToEight(t *testing.T) {
+func TestEveryFailingPathIsNamedUpToABound(t *testing.T) {
 	s := CompileSchema([]byte(`{"type":"object","required":["a","b"],"additionalProperties":false,"properties":{"a":{"type":"string"},"n":{"type":"object","properties":{"x":{"type":"integer","minimum":3},"y":{"enum":["p","q"]}}},"l":{"type":"array","items":{"type":"object","required":["k"],"properties":{"k":{"type":"string"}}}}}}`))
 	_, err := s.Check(testContext, nil, []byte(`{"c":1,"n":{"x":1.5,"y":"z"},"l":[{"k":1},{},{"k":"ok"}]}`))
 	if err == nil {
@@ -49,13 +50,13 @@ func TestEveryFailingPathIsNamedUpToEight(t *testing.T) {
 	}
 	many := `{"type":"object","additionalProperties":{"type":"string"}}`
 	args := map[string]int{}
-	for c := 'a'; c < 'a'+20; c++ {
-		args[string(c)] = 1
+	for i := range 44 {
+		args[fmt.Sprintf("%02d", i)] = 1
 	}
 	raw, _ := json.Marshal(args)
 	_, err = CompileSchema([]byte(many)).Check(testContext, nil, raw)
-	if err == nil || strings.Count(err.Error(), ";") != 8 || !strings.HasSuffix(err.Error(), "and 12 more") {
-		t.Errorf("not eight and a number: %v", err)
+	if err == nil || strings.Count(err.Error(), ";") != 32 || !strings.HasSuffix(err.Error(), "and 12 more") {
+		t.Errorf("not 32 and a number: %v", err)
 	}
 }
 

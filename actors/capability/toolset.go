@@ -25,13 +25,15 @@ type List struct {
 	tools []*Tool
 	names map[string]*Tool
 	bytes []*kernel.Lease
+	index func() *search.Index // made once, when the list is searched first
 }
 
 // Tool is one tool of a list. Immutable, apart from what is derived from it once.
 type Tool struct {
 	mcp.Tool
-	doc func() search.Doc
-	sum atomic.Pointer[[32]byte]
+	list *List
+	at   int // in it
+	sum  atomic.Pointer[[32]byte]
 }
 
 // Sum is that of the tool's [Digest], made once.
@@ -52,13 +54,22 @@ func NewList(tools []mcp.Tool, early bool, bytes ...*kernel.Lease) *List {
 		if _, twice := l.names[raw.Name]; twice {
 			continue
 		}
-		t := &Tool{Tool: raw}
-		t.doc = sync.OnceValue(func() search.Doc { return search.NewDoc(t.Name, t.Description, t.InputSchema) })
+		t := &Tool{Tool: raw, list: l, at: len(l.tools)}
 		l.tools = append(l.tools, t)
 		l.names[t.Name] = t
 	}
+	l.index = sync.OnceValue(func() *search.Index {
+		docs := make([]search.Tool, len(l.tools))
+		for i, t := range l.tools {
+			docs[i] = search.Tool{Name: t.Name, Description: t.Description, Schema: t.InputSchema}
+		}
+		return search.NewIndex(docs)
+	})
 	return l
 }
+
+// doc is what a search knows of the tool.
+func (t *Tool) doc() search.Doc { return t.list.index().Doc(t.at) }
 
 // All is every tool of the list, in the server's order. A nil list has none.
 func (l *List) All() []*Tool {
