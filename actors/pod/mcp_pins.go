@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"text/tabwriter"
 
@@ -28,6 +29,9 @@ func OperatePins(o Options, p PinsOptions) error {
 	if dir == "" {
 		return errors.New("there is no state folder: neither HOME nor XDG_STATE_HOME is set; set state.dir")
 	}
+	if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) {
+		return p.nothingYet()
+	}
 	switch {
 	case p.Trust:
 		return pins.Trust(dir)
@@ -48,10 +52,28 @@ func OperatePins(o Options, p PinsOptions) error {
 	return p.write(listing)
 }
 
-// choosePins tries the words as SERVER.TOOL and as SERVER alone: a server's name has no dot, a tool's may.
-func choosePins(dir, words, client string, act func(string, pins.Choice) ([]pins.Entry, error)) ([]pins.Entry, error) {
+// nothingYet is what there is to say of a state folder that no pod has made.
+func (p PinsOptions) nothingYet() error {
+	if words := cmp.Or(p.Accept, p.Forget); words != "" {
+		return &pins.NothingError{Choice: choiceOf(words, p.Client)}
+	}
+	if p.Trust {
+		return errors.New("no pins were lost: there is no state folder yet; see acpod mcp pins")
+	}
+	if p.JSON {
+		return writeJSON(p.Out, pins.Listing{Entries: []pins.Entry{}})
+	}
+	return p.write(pins.Listing{})
+}
+
+// choiceOf reads SERVER.TOOL or SERVER: a server's name has no dot, a tool's may.
+func choiceOf(words, client string) pins.Choice {
 	server, tool, _ := strings.Cut(words, ".")
-	return act(dir, pins.Choice{Server: server, Tool: tool, Scope: client})
+	return pins.Choice{Server: server, Tool: tool, Scope: client}
+}
+
+func choosePins(dir, words, client string, act func(string, pins.Choice) ([]pins.Entry, error)) ([]pins.Entry, error) {
+	return act(dir, choiceOf(words, client))
 }
 
 func (p PinsOptions) tell(word string, done []pins.Entry, err error) error {

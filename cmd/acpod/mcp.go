@@ -143,7 +143,7 @@ func newMCPDoctor(logs *logFlags) *cobra.Command {
 }
 
 func newMCPPins(logs *logFlags) *cobra.Command {
-	flags := &configFlags{}
+	flags := &providerFlags{} // --mcp-config is taken as everywhere, and says nothing about pins
 	var p podactor.PinsOptions
 	command := &cobra.Command{
 		Use: "pins", Short: "Show what tools were pinned as, and accept what has changed",
