@@ -3,28 +3,8 @@ package search
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
-	"time"
 )
-
-func TestWordsAreSplitWherePeopleSplitThem(t *testing.T) {
-	for in, want := range map[string][]string{
-		"katashiro.read_dom":       {"katashiro", "read", "dom"},
-		"getHTTPServerStatus":      {"get", "http", "server", "status"},
-		"list-open-tabs2":          {"list", "open", "tab", "2"},
-		"Clicked, clicking, click": {"click", "click", "click"},
-		"typing a typed type":      {"typ", "typ", "typ"},
-		"queries query":            {"query", "query"},
-		"größe żółć":               {"größ", "żółć"},
-		"  -- ":                    nil,
-		"the of and":               nil,
-	} {
-		if got := termsOf(in); !slices.Equal(got, want) {
-			t.Errorf("%q: got %q, want %q", in, got, want)
-		}
-	}
-}
 
 func docs() ([]Entry, []string) {
 	var entries []Entry
@@ -59,6 +39,12 @@ func TestTheBestAnswerComesFirst(t *testing.T) {
 		"KATASHIRO.CLICK":              "katashiro.click",
 		"screen":                       "katashiro.screenshot",
 		"what is in the basket please": "buy",
+		"capture an image of the site": "katashiro.screenshot",
+		"look up goods, by shop":       "searchProducts",
+		"screnshot":                    "katashiro.screenshot",
+		"tap on something":             "katashiro.click",
+		"enter my name":                "katashiro.type",
+		"purchase":                     "buy",
 	} {
 		got := Rank(query, entries)
 		if len(got) == 0 || names[got[0]] != want {
@@ -107,37 +93,65 @@ func TestASchemaOfWhateverKindCountsForNothingWorse(t *testing.T) {
 	}
 }
 
-func BenchmarkRankOver2000Tools(b *testing.B) {
+func TestAToolIsFoundByItsNameHoweverThatIsSpelt(t *testing.T) {
 	var entries []Entry
-	for i := range 2000 {
-		entries = append(entries, Entry{NewDoc(fmt.Sprintf("server%d.tool_%d", i%8, i), "Does one of many things with pages, files and messages", nil), fmt.Sprint("server", i%8)})
+	for _, name := range []string{"read_file_list", "list_read_files", "readMe", "read_file", "get-user", "user", "users"} {
+		entries = append(entries, Entry{NewDoc(name, "Reads a file: read_file, read file, readFile, get user, users", nil), "disk"})
 	}
-	b.ReportAllocs()
-	for b.Loop() {
-		Rank("send a message with a file", entries)
+	for query, want := range map[string]int{
+		"read_file": 3, "READ_FILE": 3, "readFile": 3, "ReadFile": 3, "read file": 3, "read-file": 3, " Read.File ": 3,
+		"disk.read_file": 3, "disk_read_file": 3, "disk/readFile": 3, "DiskReadFile": 3,
+		"please use read_file for it": 3, "call disk.read_file now": 3, "try readFile.": 3,
+		"read_file_list": 0, "user": 5, "users": 6, "get user": 4,
+	} {
+		if got := Rank(query, entries); len(got) == 0 || got[0] != want {
+			t.Errorf("%q: got %v, want %d first", query, got, want)
+		}
+	}
+	for query, want := range map[string][]int{"ile_li": {0}, "d_fil": {3, 0}, "eadm": {2}, "_": {0, 1, 3}} {
+		got := Rank(query, entries)
+		for _, i := range want {
+			if !slices.Contains(got, i) {
+				t.Errorf("%q: got %v, and not %d, whose name contains it", query, got, i)
+			}
+		}
 	}
 }
 
-// What a stranger writes into a description or a query costs a bounded time and memory.
-func TestHostileTextsAreIndexedAndAskedWithinBounds(t *testing.T) {
-	var text strings.Builder
-	for i := range 20_000 {
-		fmt.Fprintf(&text, "w%dx ", i)
+func TestOtherLanguagesAndNumbersAreWords(t *testing.T) {
+	var entries []Entry
+	for _, text := range []string{"截取当前页面的屏幕截图", "打开一个网址", "スクリーンショットを撮る", "сделать снимок экрана", "größe des fensters ändern", "ถ่ายภาพหน้าจอ", "takes photo 360", "takes photo 24"} {
+		entries = append(entries, Entry{NewDoc("tool", text, nil), "s"})
 	}
-	entries := make([]Entry, 2000)
-	doc := NewDoc("shop.buy", text.String(), []byte(`{"properties":{"`+strings.Repeat("q", 60_000)+`":{}}}`))
-	if len(doc.index.terms) > MaxTerms {
-		t.Errorf("%d terms are kept", len(doc.index.terms))
+	for query, want := range map[string]int{
+		"屏幕截图": 0, "网址": 1, "スクリーン": 2, "СНИМОК": 3, "Fenster Größe": 4, "ภาพหน้าจอ": 5, "360": 6, "photo 24": 7,
+	} {
+		if got := Rank(query, entries); len(got) == 0 || got[0] != want {
+			t.Errorf("%q: got %v, want %d first", query, got, want)
+		}
 	}
-	for i := range entries {
-		entries[i] = Entry{Doc: doc}
+}
+
+// A word that stands in the name is worth more than one in the description, and that more than one of a parameter; a
+// tool that has all words comes before one that has one of them often.
+func TestWhereAWordStandsDecides(t *testing.T) {
+	list := []Entry{
+		{NewDoc("alpha", "does things", []byte(`{"properties":{"kayak":{}}}`)), "s"},
+		{NewDoc("beta", "does things. At the end there is a kayak", nil), "s"},
+		{NewDoc("gamma", "does things to a kayak", nil), "s"},
+		{NewDoc("kayak", "does things", nil), "s"},
+		{NewDoc("delta", "does things", nil), "kayak"},
 	}
-	begun := time.Now()
-	Rank(text.String(), entries)
-	if took := time.Since(begun); took > 20*time.Second {
-		t.Errorf("a query of %d bytes took %v", text.Len(), took)
+	got := Rank("kayak", list)
+	at := func(i int) int { return slices.Index(got, i) }
+	if len(got) != 5 || got[0] != 3 || at(2) > at(0) || at(2) > at(1) {
+		t.Errorf("got %v, want all, the name first, and the first sentence before what comes later", got)
 	}
-	if hits := Rank("buy "+strings.Repeat("nothing ", 1000), entries); len(hits) != len(entries) {
-		t.Errorf("%d of %d entries were found", len(hits), len(entries))
+	all := []Entry{
+		{NewDoc("kayak", "Kayak, kayak and kayak", nil), "s"},
+		{NewDoc("other", "Rents a kayak for the weekend", nil), "s"},
+	}
+	if got := Rank("rent weekend kayak", all); got[0] != 1 {
+		t.Errorf("got %v, want the one with all words first", got)
 	}
 }

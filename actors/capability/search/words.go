@@ -11,9 +11,9 @@ import (
 // run of capitals (HTTPServer → http server), and between letters and digits. A script that is written without spaces
 // gives each two neighbouring characters. hyphen says that nothing but one hyphen parts the word from the one before.
 func eachWord(s string, yield func(word string, hyphen bool) bool) {
-	start := -1         // of the word that is being read
-	var prev, last rune // the runes before i: of the word, and of the text
-	var dashed bool     // the word began right after a hyphen that followed a word
+	start := -1     // of the word that is being read
+	var prev rune   // the one before i
+	var dashed bool // the word began right after a hyphen that followed a word
 	for i := 0; i <= len(s); {
 		r, size := utf8.RuneError, 1
 		if i < len(s) {
@@ -24,7 +24,7 @@ func eachWord(s string, yield func(word string, hyphen bool) bool) {
 			if !yield(strings.ToLower(s[start:i]), dashed) {
 				return
 			}
-			dashed = inside == false && r == '-'
+			dashed = !inside && r == '-'
 			start = -1
 		} else if start < 0 && !inside {
 			dashed = false
@@ -36,14 +36,14 @@ func eachWord(s string, yield func(word string, hyphen bool) bool) {
 				if !yield(s[i:i+size+n], false) {
 					return
 				}
-			} else if !dense(last) && !yield(s[i:i+size], false) {
+			} else if !dense(prev) && !yield(s[i:i+size], false) {
 				return
 			}
 			dashed = false
 		case inside && start < 0:
 			start = i
 		}
-		prev, last = r, r
+		prev = r
 		i += size
 	}
 }
@@ -98,7 +98,7 @@ func setOf(text string) map[string]bool {
 // stop are words that say nothing about a tool.
 var stop = setOf(`a an and any anything are as at be been being but by can could did do does for from had has have here
 	how i if in into is it its just let like may me might must my need of off on or our out please shall she should so some
-	something than that the their them then there these they this those to too up us very want was we were what when which
+	something than that the their them then there these they this those to too up us very want was we were what when which who
 	while will with within would you your am everything one ones per via whose whom whether using used use yes no not
 	exist exists there here already about`)
 

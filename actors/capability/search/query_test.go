@@ -1,0 +1,57 @@
+package search
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestAQueryIsReadIntoWhatIsWanted(t *testing.T) {
+	terms := func(q asked) (list []string) {
+		for _, w := range q.words {
+			list = append(list, w.term)
+		}
+		return list
+	}
+	for query, want := range map[string][]string{
+		"delete the page":         {"delet", "pag"},
+		"look up a person":        {"search", "person"},
+		"get rid of old branches": {"delet", "old", "branch", "oldbranch"},
+		"who may read it":         {"user", "read"},
+		"which files":             {"list", "fil"},
+		"send send SENDING":       {"send", "sendsend"},
+		"":                        nil,
+		"the":                     nil,
+		"reset password 12":       {"reset", "password", "resetpassword", "12", "password12"},
+	} {
+		got := terms(read(query))
+		if !slices.Equal(got, want) {
+			t.Errorf("%q: got %q, want %q", query, got, want)
+		}
+	}
+	if q := read(strings.Repeat("word", 3) + strings.Repeat(" w0rd", 1000)); len(q.words) > maxAsked {
+		t.Errorf("%d words are wanted", len(q.words))
+	}
+}
+
+func TestTheThesaurusIsSymmetricAndBounded(t *testing.T) {
+	most := 0
+	for word, list := range kin {
+		most = max(most, len(list))
+		for _, other := range list {
+			if other == word || !slices.Contains(kin[other], word) {
+				t.Errorf("%s stands for %s, and not the other way round", other, word)
+			}
+		}
+	}
+	if most > 40 {
+		t.Errorf("%d words stand for one", most)
+	}
+	for first, list := range idioms {
+		for _, p := range list {
+			if p.words[0] != first || len(p.means) == 0 {
+				t.Errorf("idiom %q means %q", p.words, p.means)
+			}
+		}
+	}
+}
