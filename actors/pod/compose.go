@@ -142,7 +142,7 @@ func (l *life) composeDesk() (capability.DeskConfig, error) {
 	l.schemas = capability.NewSchemas()
 	l.children = append(l.children, child{spec: auditSpec}, child{spec: l.pins.Spec()})
 	shared := capability.DeskConfig{
-		Audit: l.recorder, Open: &l.calls, Ledger: l.keys, Schemas: l.schemas, Configured: l.providers.Sources(), Pins: l.pins,
+		Audit: l.recorder, Open: &l.calls, Ledger: l.keys, Schemas: l.schemas, Roster: capability.NewRoster(l.providers.Sources()), Pins: l.pins,
 	}
 	return deskConfig(l.cfg, shared)
 }
