@@ -144,6 +144,9 @@ func (l *life) composeDesk() (capability.DeskConfig, error) {
 	shared := capability.DeskConfig{
 		Audit: l.recorder, Open: &l.calls, Ledger: l.keys, Schemas: l.schemas, Roster: capability.NewRoster(l.providers.Sources()), Pins: l.pins,
 	}
+	if l.cfg.MCP == nil || l.cfg.MCP.Pin == "off" {
+		shared.Pins = nil // else a desk would pin what nobody knows again by itself
+	}
 	return deskConfig(l.cfg, shared)
 }
 
