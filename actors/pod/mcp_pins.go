@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/acpod/acpod/actors/capability/pins"
 	"github.com/acpod/acpod/runtime/kernel"
@@ -36,10 +37,10 @@ func OperatePins(o Options, p PinsOptions) error {
 	case p.Trust:
 		return pins.Trust(dir)
 	case p.Accept != "":
-		done, err := choosePins(dir, p.Accept, p.Client, pins.Accept)
+		done, err := acceptPins(dir, choiceOf(p.Accept, p.Client))
 		return p.tell("accepted", done, err)
 	case p.Forget != "":
-		done, err := choosePins(dir, p.Forget, p.Client, pins.Forget)
+		done, err := pins.Forget(dir, choiceOf(p.Forget, p.Client))
 		return p.tell("forgotten", done, err)
 	}
 	listing, err := pins.List(dir)
@@ -72,8 +73,17 @@ func choiceOf(words, client string) pins.Choice {
 	return pins.Choice{Server: server, Tool: tool, Scope: client}
 }
 
-func choosePins(dir, words, client string, act func(string, pins.Choice) ([]pins.Entry, error)) ([]pins.Entry, error) {
-	return act(dir, choiceOf(words, client))
+// pinsWritten is how long a running pod may take until what it has just held back stands in the file.
+const pinsWritten = 2 * time.Second
+
+// acceptPins accepts; what was refused a moment ago may not be in the file yet.
+func acceptPins(dir string, choice pins.Choice) ([]pins.Entry, error) {
+	for deadline := time.Now().Add(pinsWritten); ; time.Sleep(100 * time.Millisecond) {
+		done, err := pins.Accept(dir, choice)
+		if nothing := (*pins.NothingError)(nil); !errors.As(err, &nothing) || time.Now().After(deadline) {
+			return done, err
+		}
+	}
 }
 
 func (p PinsOptions) tell(word string, done []pins.Entry, err error) error {
