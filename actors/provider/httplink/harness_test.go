@@ -22,7 +22,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // patience is how long a test waits for what the system under test does at once.
-const patience = 20 * time.Second
+const patience = 100 * time.Second
 
 // told is one thing that a link told its sink.
 type told struct {

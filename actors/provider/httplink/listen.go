@@ -69,9 +69,9 @@ func (l *httpLink) listenOnce(ctx context.Context, m *mark) error {
 	return l.hear(ctx, resp, m, nil)
 }
 
-// hear hands on what a stream brings that belongs to no one request, until it ends. named is given events by other names than
-// message; nil counts them. An event that does not fit is counted and skipped.
-func (l *httpLink) hear(ctx context.Context, resp *http.Response, m *mark, named func(name string, data []byte) error) error {
+// hear hands on what a stream brings that belongs to no one request, until it ends. first, unless nil, is given each event before, and
+// says whether that was all. An event that does not fit is counted and skipped.
+func (l *httpLink) hear(ctx context.Context, resp *http.Response, m *mark, first func(name string, data []byte) (taken bool, err error)) error {
 	r := newReader(resp.Body, l.to.Account(), l.limit())
 	defer r.close()
 	r.from(*m)
@@ -86,13 +86,14 @@ func (l *httpLink) hear(ctx context.Context, resp *http.Response, m *mark, named
 			return err
 		}
 		frame, lease := r.data.take()
-		if named != nil && name != "" && name != "message" {
-			err := named(name, frame)
-			lease.Release()
-			if err != nil {
-				return err
+		if first != nil {
+			if taken, err := first(name, frame); taken || err != nil {
+				lease.Release()
+				if err != nil {
+					return err
+				}
+				continue
 			}
-			continue
 		}
 		if !l.isMessage(name, frame) {
 			lease.Release()

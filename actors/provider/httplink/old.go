@@ -97,14 +97,17 @@ func (l *httpLink) stream(up chan<- struct{}) error {
 	silent := time.AfterFunc(headTimeout, end)
 	defer silent.Stop()
 	named := false
-	err = l.hear(l.ctx, resp, &mark{}, func(name string, data []byte) error {
-		if name != "endpoint" || named {
+	err = l.hear(l.ctx, resp, &mark{}, func(name string, data []byte) (bool, error) {
+		if named {
+			return false, nil
+		}
+		if name != "endpoint" {
 			l.to.Refused("unknown_event")
-			return nil
+			return true, nil
 		}
 		to, err := l.sameOrigin(string(data))
 		if err != nil {
-			return err
+			return true, err
 		}
 		named = true
 		silent.Stop()
@@ -114,13 +117,13 @@ func (l *httpLink) stream(up chan<- struct{}) error {
 		l.mu.Unlock()
 		if up != nil {
 			close(up)
-			return nil
+			return true, nil
 		}
 		l.to.Up(0)
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.pump()
-		return nil
+		return true, nil
 	})
 	var foreign *ForeignEndpointError
 	switch {
