@@ -147,7 +147,7 @@ func (a *actor) received(c *kernel.Ctx, m received) {
 }
 
 // Stop tells everybody who waits; what was never sent says so.
-func (a *actor) Stop(c *kernel.Ctx, cause error) {
+func (a *actor) Stop(c *kernel.Ctx, _ error) {
 	for _, q := range a.asking {
 		q.Answer(capability.Discovered{}, nil)
 	}
@@ -159,8 +159,8 @@ func (a *actor) Stop(c *kernel.Ctx, cause error) {
 		k.question.Fail(err)
 	}
 	a.ended, a.conn = nil, nil
+	a.list.unplug()
 	a.publish(c)
-	_ = cause // the kernel logs it
 }
 
 // Free gives back what the state holds.

@@ -117,12 +117,21 @@ func (a *actor) progress(c *kernel.Ctx, params []byte) {
 		return
 	}
 	k.alive = true
-	k.stop()
-	k.stop = c.After(remaining(c.Now(), a.patience(), k.limit), callOver{k})
+	a.extend(c, k)
 	a.use(c)
 	if k.Progress != nil {
 		k.Progress(params)
 	}
+}
+
+// extend begins a call's time anew. While its user is asked something it has all that is left to it.
+func (a *actor) extend(c *kernel.Ctx, k *call) {
+	patience := a.patience()
+	if slices.ContainsFunc(a.asked.open, func(q question) bool { return q.call == k }) {
+		patience = k.limit.Sub(c.Now())
+	}
+	k.stop()
+	k.stop = c.After(remaining(c.Now(), patience, k.limit), callOver{k})
 }
 
 // remaining is how long a call has after a sign of life, never past its limit.

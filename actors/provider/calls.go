@@ -61,7 +61,7 @@ func (a *actor) call(c *kernel.Ctx, m capability.Call) {
 		return
 	}
 	a.calls.byQuestion[q] = k
-	a.s.busy.Store(int32(a.calls.n()))
+	a.count(c)
 	k.stop = c.After(deadline.Sub(now), callOver{k})
 	if admitted == waits {
 		k.gate.queue = append(k.gate.queue, k)
@@ -69,6 +69,19 @@ func (a *actor) call(c *kernel.Ctx, m capability.Call) {
 		return
 	}
 	a.admitted(c, k)
+}
+
+// count shows the supervisor whether the server's place may be taken: not while it has calls, or is connecting. Who becomes idle says so
+// where somebody may have to go.
+func (a *actor) count(c *kernel.Ctx) {
+	n := a.calls.n()
+	if a.conn != nil && a.conn.phase < ready {
+		n++
+	}
+	a.s.busy.Store(int32(n))
+	if n == 0 && a.conn != nil && a.s.seats != nil && a.s.seats.crowded.Load() {
+		a.told(c, c.Parent().Signal(seatIdle{a.s}))
+	}
 }
 
 // overloaded is the refusal of a full queue.
@@ -137,6 +150,9 @@ func (a *actor) flush(c *kernel.Ctx) {
 	}
 }
 
+// linkGrace is what a link has beyond the time that the actor keeps itself, so that the actor is the one to say that it is over.
+const linkGrace = 5 * time.Second
+
 // behindArguments closes the params of a tools/call and the message that they are in.
 var behindArguments = []byte("}}")
 
@@ -146,7 +162,7 @@ func (a *actor) transmit(c *kernel.Ctx, k *call) {
 	id := requestID(k.id)
 	head := jsonrpc.AppendRequestHead(nil, id, mcp.MethodToolsCall)
 	head = append(head, mcp.ArgumentsHead(mcp.CallParams(k.Tool, nil, jsonrpc.IntID(k.id)))...)
-	m := link.Message{ID: id, Method: mcp.MethodToolsCall, Name: k.Tool, Head: head, Body: k.Arguments, Tail: behindArguments, Deadline: k.limit}
+	m := link.Message{ID: id, Method: mcp.MethodToolsCall, Name: k.Tool, Head: head, Body: k.Arguments, Tail: behindArguments, Deadline: k.limit.Add(linkGrace)}
 	if a.s.entry.Kind == mcpjson.Stdio { // a child cannot lose a session, so it is never sent again
 		m.Held, k.bytes = k.bytes, nil
 	}
@@ -192,13 +208,8 @@ func (a *actor) finish(c *kernel.Ctx, k *call) {
 	g := k.gate
 	g.leave(k, k.phase == queued)
 	a.use(c)
-	a.s.busy.Store(int32(a.calls.n()))
+	a.count(c)
 	a.wakeGate(c, g, k.Tool)
-	switch {
-	case a.calls.n() > 0:
-	case a.s.seats != nil && a.s.seats.crowded.Load():
-		a.told(c, c.Parent().Signal(seatIdle{a.s}))
-	}
 	if n := a.conn; n != nil && n.draining && n.phase == ready && len(a.calls.byID) == 0 {
 		a.end(c, a.login.err)
 	}

@@ -71,6 +71,7 @@ func (a *actor) wake(c *kernel.Ctx) {
 	a.login = login{}
 	a.number++
 	a.conn = &conn{number: a.number, resolved: resolved}
+	a.count(c)
 	a.publish(c)
 	if a.s.seats == nil {
 		a.dial(c)
@@ -192,6 +193,7 @@ func (a *actor) connected(c *kernel.Ctx) {
 	a.publish(c)
 	a.answerAsking()
 	a.flush(c)
+	a.count(c)
 	a.lookIdle(c)
 	if d := a.s.entry.PingInterval; d > 0 {
 		c.After(d, pingDue{n.number})

@@ -96,6 +96,7 @@ func (a *actor) linkEnded(c *kernel.Ctx, m linkEnded) {
 	a.broken(c, err)
 	a.conn.owed.Discharge()
 	a.conn = nil
+	a.count(c)
 	a.leaveSeat(c)
 	a.next(c)
 	a.publish(c)

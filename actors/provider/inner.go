@@ -28,7 +28,7 @@ func requestID(n int64) jsonrpc.ID { return jsonrpc.StringID(fmt.Sprint(n)) }
 func (a *actor) ask(c *kernel.Ctx, method string, params []byte, patience time.Duration, then func(c *kernel.Ctx, result []byte, err error)) {
 	id := a.s.sequence.Add(1)
 	frame := jsonrpc.AppendRequest(nil, requestID(id), method, params)
-	err := a.send(c, link.Message{ID: requestID(id), Method: method, Head: frame, Deadline: c.Now().Add(patience)})
+	err := a.send(c, link.Message{ID: requestID(id), Method: method, Head: frame, Deadline: c.Now().Add(patience + linkGrace)})
 	if err != nil {
 		then(c, nil, err)
 		return

@@ -77,6 +77,7 @@ func (a *actor) elicit(c *kernel.Ctx, m received) {
 	a.asked.last++
 	number, self := a.asked.last, c.Self()
 	a.asked.open = append(a.asked.open, question{number, m.message.ID, k})
+	a.extend(c, k)
 	k.Elicit(capability.Elicitation{Provider: a.s.entry.Name, Params: slices.Clone(m.message.Params), Answer: func(result []byte, failed *jsonrpc.Error) {
 		err := self.Tell(elicited{number, result, failed})
 		if _, full := errors.AsType[*kernel.Overloaded](err); full { // then at least the server does not wait
@@ -85,7 +86,7 @@ func (a *actor) elicit(c *kernel.Ctx, m received) {
 	}})
 }
 
-// answerable is the call whose caller may be asked: the one on whose stream the question came, else the first of the one session that has
+// answerable is the call whose caller may be asked: the one on whose stream the question came, else the last of the one session that has
 // calls in flight; nil when it could be another's, nobody's, or nobody can be asked.
 func (a *actor) answerable(c *kernel.Ctx, m received) *call {
 	if k, named := a.named(m.about); named {
@@ -98,8 +99,8 @@ func (a *actor) answerable(c *kernel.Ctx, m received) *call {
 	if !one || owner == anonymous {
 		return nil
 	}
-	for _, k := range a.calls.sent() {
-		if k.Elicit != nil {
+	for _, k := range slices.Backward(a.calls.sent()) { // one that waits for its user already has asked what it had to
+		if k.Elicit != nil && !slices.ContainsFunc(a.asked.open, func(q question) bool { return q.call == k }) {
 			return k
 		}
 	}
@@ -147,6 +148,7 @@ func (a *actor) elicited(c *kernel.Ctx, m elicited) {
 	q := a.asked.open[at]
 	a.asked.open = slices.Delete(a.asked.open, at, at+1)
 	a.use(c)
+	a.extend(c, q.call)
 	switch {
 	case m.failed != nil:
 		a.reply(c, jsonrpc.AppendError(nil, q.id, m.failed))
@@ -190,7 +192,7 @@ func (a *actor) notified(c *kernel.Ctx, m received) {
 	case mcp.MethodCancelled: // of a question of its own
 		o, err := jsonrpc.ParseObject(m.message.Params)
 		if raw, ok := o.Get("requestId"); err == nil && ok {
-			a.withdrawn(raw)
+			a.withdrawn(c, raw)
 		}
 	default:
 		c.Refuse("server_notification")
@@ -198,9 +200,15 @@ func (a *actor) notified(c *kernel.Ctx, m received) {
 }
 
 // withdrawn forgets a question that the server has taken back.
-func (a *actor) withdrawn(raw []byte) {
+func (a *actor) withdrawn(c *kernel.Ctx, raw []byte) {
 	if id, ok := jsonrpc.ParseID(raw); ok {
-		a.asked.open = slices.DeleteFunc(a.asked.open, func(q question) bool { return q.id.Key() == id.Key() })
+		at := slices.IndexFunc(a.asked.open, func(q question) bool { return q.id.Key() == id.Key() })
+		if at < 0 {
+			return
+		}
+		k := a.asked.open[at].call
+		a.asked.open = slices.Delete(a.asked.open, at, at+1)
+		a.extend(c, k)
 	}
 }
 

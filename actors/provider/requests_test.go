@@ -154,6 +154,10 @@ func TestAQuestionEndsWithItsCallAndNotMoreThanAFewAreOpen(t *testing.T) {
 		if a := s.heard(""); len(got) != maxAsked || len(a) != 1 || a[0].result != `{"action":"decline"}` {
 			t.Fatalf("%d questions, %+v", len(got), a)
 		}
+		w.pass(10 * time.Minute) // a user may take longer than a server
+		if o.ended {
+			t.Fatalf("%+v", o)
+		}
 		got[0].Answer(nil, &jsonrpc.Error{Code: jsonrpc.InvalidParams, Message: "what?"})
 		got[1].Answer([]byte(`"no object"`), nil)
 		s.last().say(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}`)

@@ -86,6 +86,25 @@ func TestTheBoundIsExceededWhileAllAreBusyAndNoLonger(t *testing.T) {
 	})
 }
 
+func TestAServerThatIsConnectingIsNotAskedToLeave(t *testing.T) {
+	cfg, servers := several(1, 2)
+	servers[0].silent["initialize"] = true
+	play(t, cfg, func(w *world) {
+		w.discover()
+		if o := w.callOf(w.p.sources[1], "buy"); o.err != nil || !o.ended {
+			t.Fatalf("%+v", o)
+		}
+		if got := connected(servers); got != "a" || servers[1].dials() != 1 { // it was let in, and went when it was idle
+			t.Error(got)
+		}
+		servers[0].last().usual(servers[0].heard("initialize")[0])
+		w.pass(time.Second)
+		if got := connected(servers); got != "a" || w.state() != capability.Ready {
+			t.Errorf("%s are connected, %v", got, w.state())
+		}
+	})
+}
+
 func TestAServerThatNobodyUsesIsNotKept(t *testing.T) {
 	s := newFakeServer("buy")
 	s.silent["tools/call"] = true
