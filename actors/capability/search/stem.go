@@ -5,6 +5,9 @@ import "strings"
 // stem cuts the common English endings, so that "clicks", "clicked" and "clicking" meet, and "deletion" meets
 // "delete". It is crude on purpose: both sides pass through it, and a wrong cut costs a little rank and nothing else.
 func stem(w string) string {
+	if regular, ok := irregular[w]; ok {
+		w = regular
+	}
 	w = single(w)
 	if len(w) < 4 {
 		return w
@@ -52,4 +55,13 @@ func silent(w string) string {
 		return w[:len(w)-1]
 	}
 	return w
+}
+
+// irregular are forms that no ending explains, of words that are said of tools.
+var irregular = map[string]string{
+	"began": "begin", "begun": "begin", "bought": "buy", "built": "build", "children": "child", "chose": "choose", "chosen": "choose",
+	"drawn": "draw", "drew": "draw", "forgot": "forget", "forgotten": "forget", "found": "find", "held": "hold", "hidden": "hide",
+	"hid": "hide", "indices": "index", "kept": "keep", "known": "know", "lost": "lose", "matrices": "matrix", "men": "man", "people": "person",
+	"ran": "run", "said": "say", "seen": "see", "sent": "send", "shown": "show", "sold": "sell", "spoke": "speak", "spoken": "speak",
+	"told": "tell", "vertices": "vertex", "women": "woman", "wrote": "write", "written": "write",
 }

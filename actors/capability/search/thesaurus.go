@@ -174,6 +174,61 @@ recent latest last newest
 unused untracked orphan
 phone mobile device
 app application
+weather rain snow sun wind storm forecast
+spam junk unwanted
+remind reminder alarm
+travel trip journey drive commute
+distance far trip
+today tomorrow yesterday date day
+timezone zone utc
+duration hour minute second
+draft compose prepare
+solve resolve close
+share access permission
+summary summarize digest overview
+terminal shell command cli bash
+install setup add
+uninstall remove delete
+process program
+login authenticate authorize
+pending uncommitted unsaved unfinished modified changed staged
+blame author
+free available idle
+block ban mute
+export download save
+import upload load
+encrypt decrypt cipher
+encode decode convert
+sort order arrange
+crop resize scale
+price quote rate
+stock share market
+flight airline airport
+hotel booking reservation room
+song music track playlist
+read unread
+note notebook page
+slide presentation deck
+cell sheet spreadsheet
+contact address-book person
+vote poll survey
+backup snapshot archive
+restart reboot reset
+health ping status alive
+metric statistic stats usage analytics
+test spec suite
+lint format style
+dependency package module
+endpoint route api
+webhook callback
+cron schedule timer
+queue job worker
+cache redis memory
+bucket blob object storage
+invoice bill receipt
+customer client buyer
+lead prospect deal
+refund return chargeback
 `
 
 // idioms are words that mean something else together; they are replaced before anything else happens.
@@ -208,6 +263,10 @@ how high=elevation
 how big=size
 go back=back navigate
 step back=back
+close to=near
+pr=pull request
+prs=pull request
+mr=merge request
 `)
 
 // hints are question words and what their answers are mostly about.
