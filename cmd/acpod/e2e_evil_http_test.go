@@ -93,7 +93,7 @@ func TestEventStreamsAreReadInEveryForm(t *testing.T) {
 				}
 				w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
 				note := fmt.Sprintf(form, `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"x"}}`)
-				text := note + fmt.Sprintf(form, answerOf(f, textOf(`é 😀 `+name)))
+				text := note + fmt.Sprintf(strings.TrimPrefix(form, "\ufeff"), answerOf(f, textOf(`é 😀 `+name)))
 				for at := 0; at < len(text); at += step {
 					io.WriteString(w, text[at:min(at+step, len(text))])
 					w.(http.Flusher).Flush()

@@ -227,7 +227,7 @@ func TestAServerThatCannotStartIsToldOfAndLeavesNothing(t *testing.T) {
 		}
 		return true
 	})
-	a.says("good.echo", `{"n":1}`, `{"n":1}`)
+	a.says("good.echo", `{"n":1}`, `echo {"n":1}`)
 }
 
 // alive tells whether a process is there and is no zombie.
@@ -323,7 +323,8 @@ func TestTheOldProcessIsGoneBeforeTheNextStarts(t *testing.T) {
 	a.runs(s)
 	until(t, "its children", func() bool { return len(s.journal("sleeper")) == 2 })
 	old := s.journal("sleeper")
-	s.kill() // its shells end, its children hold its pipes
+	s.kill() // its shells end a moment later, its children hold its pipes
+	until(t, "another process that answers", func() bool { a.ask("stubborn.whoami", `{}`); return s.starts() == 2 })
 	a.runs(s)
 	for _, sleeper := range old {
 		if alive(sleeper.pid) {

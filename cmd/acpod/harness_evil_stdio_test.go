@@ -13,9 +13,13 @@ import (
 )
 
 // evilProcess is the evil server as a child: it ends when its stdin does, unless its script has it otherwise.
-func evilProcess(argument string) int {
+func evilProcess(file string) int {
 	var script evilScript
-	if err := json.Unmarshal([]byte(argument), &script); err != nil {
+	text, err := os.ReadFile(file)
+	if err == nil {
+		err = json.Unmarshal(text, &script)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 64
 	}
@@ -65,15 +69,15 @@ func lock(path string) bool {
 // spawnSleeper leaves a grandchild, of nobody's any more, that ignores TERM and keeps stdout open.
 func spawnSleeper(script evilScript) error {
 	script.Sleeper, script.IgnoreTerm = true, true
-	argument, err := json.Marshal(script)
-	if err != nil {
+	file := script.Journal + ".sleeper"
+	if err := script.save(file); err != nil {
 		return err
 	}
 	path, err := os.Executable()
 	if err != nil {
 		return err
 	}
-	child := exec.Command("sh", "-c", `"$0" "$1" &`, path, string(argument))
+	child := exec.Command("sh", "-c", `"$0" "$1" &`, path, file)
 	child.Stdout, child.Stderr = os.Stdout, os.Stderr
 	return child.Run()
 }
@@ -99,6 +103,11 @@ func (e *evil) stdio() {
 	in := bufio.NewReaderSize(os.Stdin, 1<<20)
 	for {
 		line, err := in.ReadString('\n')
+		select {
+		case <-e.deaf:
+			select {}
+		default:
+		}
 		var f frame
 		if json.Unmarshal([]byte(line), &f) == nil {
 			f.raw = line
@@ -110,11 +119,6 @@ func (e *evil) stdio() {
 		}
 		if err != nil {
 			return
-		}
-		select {
-		case <-e.deaf:
-			select {}
-		default:
 		}
 	}
 }

@@ -14,7 +14,7 @@ import (
 // An MCP server written for these tests, with nothing of the pod's code, that does what real servers do badly. Over stdio it is this test
 // binary, started once more; over HTTP it lives in the test. Both speak through the same evil and write what they see into a journal.
 
-// evilVariable makes a process of this test binary an evil server: its one argument is its script.
+// evilVariable makes a process of this test binary an evil server: its one argument is the file of its script.
 const evilVariable = "ACPOD_TEST_EVIL"
 
 func init() {
@@ -98,12 +98,21 @@ func (s *evilServer) wrapped() *evilServer {
 	return s
 }
 
+// argument writes the script and gives its file.
 func (s *evilServer) argument() string {
-	text, err := json.Marshal(s.script)
-	if err != nil {
+	file := s.script.Journal + ".script"
+	if err := s.script.save(file); err != nil {
 		s.t.Fatal(err)
 	}
-	return string(text)
+	return file
+}
+
+func (s evilScript) save(file string) error {
+	text, err := json.Marshal(s)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(file, text, 0o600)
 }
 
 func testBinary(t testing.TB) string {

@@ -44,8 +44,6 @@ func (e *evil) call(f frame, name string, raw, token json.RawMessage, out say) {
 	text := func(text string) { out(answerOf(f, textOf(text))) }
 
 	switch strings.TrimPrefix(name, "read_") {
-	case "echo":
-		text(name + " " + string(raw))
 	case "params":
 		text(string(f.Params))
 	case "whoami":
@@ -129,12 +127,14 @@ func (e *evil) call(f frame, name string, raw, token json.RawMessage, out say) {
 		out(listChanged("tools"))
 		text("changed")
 	default:
-		e.process(f, name, a, out)
+		if !e.process(f, name, a, out) {
+			text(name + " " + string(raw))
+		}
 	}
 }
 
-// process is what only a child can do: those tools write to its stdout and stderr beside the protocol, or end it.
-func (e *evil) process(f frame, name string, a evilArguments, out say) {
+// process is what only a child can do: those tools write to its stdout and stderr beside the protocol, or end it. false = it is none of them.
+func (e *evil) process(f frame, name string, a evilArguments, out say) bool {
 	switch strings.TrimPrefix(name, "read_") {
 	case "exit":
 		fmt.Fprintln(os.Stderr, a.Text)
@@ -155,7 +155,7 @@ func (e *evil) process(f frame, name string, a evilArguments, out say) {
 		chunk := strings.Repeat("y", 1<<20)
 		for range a.Bytes >> 20 {
 			if _, err := io.WriteString(os.Stdout, chunk); err != nil {
-				return
+				return true
 			}
 		}
 		e.script.write("wrote", fmt.Sprint(a.Bytes>>20))
@@ -168,9 +168,10 @@ func (e *evil) process(f frame, name string, a evilArguments, out say) {
 		}
 		out(answerOf(f, textOf("written")))
 	default:
-		out(answerOf(f, textOf(name+" "+string(f.Params))))
+		return false
 	}
+	return true
 }
 
 // junk is what libraries print on stdout.
-const junk = "Server listening on stdio...\n\n   \n\x1b[32m[INFO]\x1b[0m handling request\n{\"not\":\"jsonrpc\"}\n[1]\nnull\n\"text\"\n{\"jsonrpc\":\"2.0\"}\n{\"jsonrpc\":\"1.0\",\"id\":1,\"result\":{}}\n{broken\n\x00\x01\r"
+const junk = "Server listening on stdio...\n\n   \n\x1b[32m[INFO]\x1b[0m handling request\n{\"not\":\"jsonrpc\"}\n[1]\nnull\n\"text\"\n{\"jsonrpc\":\"2.0\"}\n{\"jsonrpc\":\"2.0\",\"id\":\"nobody\",\"result\":{}}\n{broken\n\x00\x01\r"
