@@ -28,8 +28,8 @@ type gateway struct {
 
 // target is one URL that is called, and whose time and memory it takes.
 type target struct {
-	url, token, tool string // tool "" = the tool is called by its own name
-	pids             func() []int
+	url, token, tool string       // tool "" = the tool is called by its own name
+	pids             func() []int // the server itself first, then its children
 	client           *http.Client
 	calls            atomic.Int64
 }
@@ -78,7 +78,7 @@ func newGateway(b *testing.B) *gateway {
 	}
 	return &gateway{
 		pod: &target{url: agent.url, token: agent.token, tool: "execute_capability", client: transport(), pids: func() []int {
-			return append(p.processes(), p.command.Process.Pid)
+			return append([]int{p.command.Process.Pid}, p.processes()...)
 		}},
 		direct: &target{url: "http://" + addr + "/mcp", client: transport(), pids: func() []int { return []int{direct.Process.Pid} }},
 	}
@@ -121,12 +121,12 @@ func (g *target) call(tool, message string) (int, error) {
 // usage is processor time and resident memory of all processes of a target.
 type usage struct {
 	cpu      time.Duration
-	resident int64 // bytes
+	resident int64 // bytes, of the first process alone: the child is the same test binary for whoever has it
 }
 
 func (g *target) usage(b *testing.B) (u usage) {
 	b.Helper()
-	for _, pid := range g.pids() {
+	for i, pid := range g.pids() {
 		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 		if err != nil {
 			continue // it has just ended
@@ -137,7 +137,9 @@ func (g *target) usage(b *testing.B) (u usage) {
 			u.cpu += time.Duration(ticks) * (time.Second / 100)
 		}
 		pages, _ := strconv.ParseInt(fields[21], 10, 64)
-		u.resident += pages * int64(os.Getpagesize())
+		if i == 0 {
+			u.resident = pages * int64(os.Getpagesize())
+		}
 	}
 	return u
 }
