@@ -50,7 +50,7 @@ func (v *View) unnamed(name string) (Capability, *Refusal) {
 	case !ok:
 		return Capability{}, &Refusal{Code: Unknown, Text: unknownText(name)}
 	case changed != nil:
-		return Capability{}, pinChanged(r.use.place, c.Tool, changed)
+		return Capability{}, v.pinning.refusal(r.use.place, c.Tool, changed)
 	}
 	return c, nil
 }

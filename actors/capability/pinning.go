@@ -40,13 +40,30 @@ func (p pinning) admit(server string, tools []*Tool) {
 	}
 }
 
-// pinChanged is the refusal of a tool that is held back.
-func pinChanged(at place, t *Tool, parts []string) *Refusal {
-	what := jsonrpc.Show(t.Name) + " of the server " + jsonrpc.Show(at.server) + " is not what it was when it was first used (changed: " + strings.Join(parts, ", ") + ")"
-	if at.configured {
-		return &Refusal{Code: PinChanged, Text: what + "; it is held back until the operator accepts it with `acpod mcp pins --accept " + at.server + "." + shown(t.Name) + "`"}
+// refusal is that of a tool that is held back.
+func (p pinning) refusal(at place, t *Tool, parts []string) *Refusal {
+	why := "is not what it was when it was first used (changed: " + strings.Join(parts, ", ") + ")"
+	switch parts[0] {
+	case PinUnreadable:
+		why = "may not be what it was when it was first used (pins were lost)"
+	case PinNoRoom:
+		why = "is not pinned, for there is no room for its pin"
+	case PinNewer:
+		why = "cannot be compared with what it was (it was pinned by a newer acpod)"
 	}
-	return &Refusal{Code: PinChanged, Text: what + "; it is held back until the operator accepts it, or its client starts another session"}
+	return &Refusal{Code: PinChanged, Text: jsonrpc.Show(t.Name) + " of the server " + jsonrpc.Show(at.server) + " " + why + "; it is held back " +
+		p.until(at, at.server+"."+shown(t.Name), parts[0] == PinNoRoom)}
+}
+
+// until is what has to happen for a tool to be shown again. which is the argument of the operator's command.
+func (p pinning) until(at place, which string, noRoom bool) string {
+	switch {
+	case !at.configured && p.own != nil:
+		return "until its client starts another session"
+	case noRoom:
+		return "until the operator makes room with `acpod mcp pins --forget " + at.server + "`"
+	}
+	return "until the operator accepts it with `acpod mcp pins --accept " + which + "`"
 }
 
 // sessionPins pin the tools of servers that nobody knows again, for the life of one session. A handful of digests, on the session's account.
@@ -124,15 +141,11 @@ func (h *heldBack) add(parts []string) {
 	}
 }
 
-func (h heldBack) text(at place) string {
+func (h heldBack) text(p pinning, at place) string {
 	slices.Sort(h.parts)
-	tools := "1 tool has"
+	tools := "1 tool has changed (" + strings.Join(h.parts, ", ") + ") and is held back "
 	if h.tools != 1 {
-		tools = fmt.Sprint(h.tools, " tools have")
+		tools = fmt.Sprint(h.tools) + " tools have changed (" + strings.Join(h.parts, ", ") + ") and are held back "
 	}
-	text := tools + " changed (" + strings.Join(h.parts, ", ") + ") and " + map[bool]string{true: "is", false: "are"}[h.tools == 1] + " held back"
-	if at.configured {
-		return text + " until the operator accepts it with `acpod mcp pins --accept " + at.server + "`"
-	}
-	return text
+	return tools + p.until(at, at.server, slices.Equal(h.parts, []string{PinNoRoom}))
 }

@@ -99,7 +99,7 @@ func (v *View) resolveNamed(name string, b binding, waited bool) (r Resolution, 
 	case !ok:
 		return Resolution{}, false
 	case changed != nil:
-		return Resolution{Refusal: pinChanged(b.place, c.Tool, changed), server: c.Server, provider: c.Provider}, true
+		return Resolution{Refusal: v.pinning.refusal(b.place, c.Tool, changed), server: c.Server, provider: c.Provider}, true
 	case b.configured:
 		return Resolution{Capability: c}, true
 	}

@@ -214,7 +214,7 @@ func (v *View) unavailable(held map[place]*heldBack) []Unavailable {
 	for _, name := range slices.Sorted(maps.Keys(v.servers)) {
 		s := v.servers[name]
 		if h := held[place{server: name}]; h != nil {
-			list = append(list, Unavailable{Provider: s.provider, Error: name + ": " + h.text(place{server: name})})
+			list = append(list, Unavailable{Provider: s.provider, Error: name + ": " + h.text(v.pinning, place{server: name})})
 		}
 		if !v.grants.Server(name) || v.pending(name, s) || s.list() != nil {
 			continue

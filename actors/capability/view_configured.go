@@ -78,10 +78,13 @@ func (v *View) unavailableConfigured(held map[place]*heldBack) (list []Unavailab
 		src := v.source(i)
 		name, provider := src.Server(), src.Provider()
 		if h := held[place{true, name}]; h != nil {
-			list = append(list, Unavailable{Provider: provider, Error: name + ": " + h.text(place{true, name})})
+			list = append(list, Unavailable{Provider: provider, Error: name + ": " + h.text(v.pinning, place{true, name})})
 		}
-		if why := whyNot(src.Tools(), v.list(i) != nil); why != "" {
+		t := src.Tools()
+		if why := whyNot(t, v.list(i) != nil); why != "" {
 			list = append(list, Unavailable{Provider: provider, Error: name + " " + why})
+		} else if left := oneLine(t.Reason); t.State == Ready && left != "" { // what of its tools is not there
+			list = append(list, Unavailable{Provider: provider, Error: name + ": " + left})
 		}
 	}
 	return list

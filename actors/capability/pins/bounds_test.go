@@ -25,7 +25,7 @@ func TestAClientThatMakesUpToolsHasABoundAndIsHeldBackBeyondIt(t *testing.T) {
 	if got := seen(p, anna, names("t", ClientTools)...); got != "" {
 		t.Fatalf("%.80s", got)
 	}
-	if got := seen(p, anna, "t-0=x", "more=x"); got != "more: "+NoRoom {
+	if got := seen(p, anna, "t-0=x", "more=x"); got != "more: "+capability.PinNoRoom {
 		t.Errorf("one more: %q", got)
 	}
 	if got := seen(p, anna, "t-0=changed"); got != "t-0: description" {
@@ -81,11 +81,11 @@ func TestTheClientSeenLongestAgoMakesRoomAndTheOperatorNever(t *testing.T) {
 	}
 	// The operator's own half is full: what cannot be pinned is held back, and nothing that is pinned goes.
 	more := names("g", 200)
-	if got := seen(p, files, more...); !strings.HasPrefix(got, "g-1") || !strings.Contains(got, "g-199: "+NoRoom) {
+	if got := seen(p, files, more...); !strings.HasPrefix(got, "g-1") || !strings.Contains(got, "g-199: "+capability.PinNoRoom) {
 		t.Errorf("%.200s", got)
 	}
 	other := capability.PinOwner{Server: "other"}
-	if got := seen(p, other, "read=x"); got != "read: "+NoRoom {
+	if got := seen(p, other, "read=x"); got != "read: "+capability.PinNoRoom {
 		t.Errorf("another server: %q", got)
 	}
 	if got := seen(p, files, "f-3=changed"); got != "f-3: description" {

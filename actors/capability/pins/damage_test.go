@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/acpod/acpod/actors/capability"
 )
 
 func (b *bench) aside() []string {
@@ -33,9 +35,9 @@ func TestADamagedFileApprovesNothing(t *testing.T) {
 			b.write(damaged)
 			p := b.pins()
 			whole := strings.Contains(damaged, lines[1]) && !strings.HasPrefix(damaged, lines[1])
-			want := "read: " + Unreadable + "; write: " + Unreadable
+			want := "read: " + capability.PinUnreadable + "; write: " + capability.PinUnreadable
 			if whole {
-				want = "read: description; write: " + Unreadable
+				want = "read: description; write: " + capability.PinUnreadable
 			}
 			if got := seen(p, files, "read=other", "write=a"); got != want {
 				t.Errorf("a tool that changed, and one without a readable pin: %q, want %q", got, want)
@@ -55,7 +57,7 @@ func TestADamagedFileApprovesNothing(t *testing.T) {
 			}
 			b.sync(p)
 			p = b.pins() // the doubt outlives the pod
-			if got := seen(p, files, "new=a"); got != "new: "+Unreadable {
+			if got := seen(p, files, "new=a"); got != "new: "+capability.PinUnreadable {
 				t.Errorf("after a restart: %q", got)
 			}
 			if len(b.aside()) != 1 || !b.list().Unreadable {
@@ -66,7 +68,7 @@ func TestADamagedFileApprovesNothing(t *testing.T) {
 				t.Fatal(err)
 			}
 			b.sync(p)
-			if got := seen(p, files, "write=a", "new=a"); got != "new: "+Unreadable {
+			if got := seen(p, files, "write=a", "new=a"); got != "new: "+capability.PinUnreadable {
 				t.Errorf("after one was accepted: %q", got)
 			}
 			if got := seen(p, files, "write=b"); got != "write: description" {
@@ -123,7 +125,7 @@ func TestAFileThatCannotBeOpenedIsMovedAside(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := b.pins()
-	if got := seen(p, files, "read=a"); got != "read: "+Unreadable || len(b.aside()) != 1 {
+	if got := seen(p, files, "read=a"); got != "read: "+capability.PinUnreadable || len(b.aside()) != 1 {
 		t.Errorf("%q, %q", got, b.aside())
 	}
 }
@@ -153,7 +155,7 @@ func TestAFileThatIsDamagedWhileThePodRunsIsNoticed(t *testing.T) {
 		t.Errorf("a listing of it: %v", err)
 	}
 	b.sync(p)
-	if got := seen(p, files, "read=b", "new=a"); got != "read: description; new: "+Unreadable || len(b.aside()) != 1 {
+	if got := seen(p, files, "read=b", "new=a"); got != "read: description; new: "+capability.PinUnreadable || len(b.aside()) != 1 {
 		t.Errorf("%q, %q", got, b.aside())
 	}
 }

@@ -11,13 +11,6 @@ import (
 	"github.com/acpod/acpod/runtime/kernel"
 )
 
-// What Changed says of a tool that cannot be compared with its pin.
-const (
-	Unreadable = "its pin, which cannot be read any more" // or it never had one: pins were lost
-	NoRoom     = "its pin, for which there is no room"
-	NewRecipe  = "digest version" // it was pinned by a newer program
-)
-
 // Config is what pins are made of.
 type Config struct {
 	// Dir is the state folder, which must exist; "" = what is pinned lives as long as the process.
@@ -211,24 +204,24 @@ func (p *Pins) Changed(owner capability.PinOwner, tool *capability.Tool) []strin
 	s := p.table.find(owner)
 	if s == nil {
 		if owner.Scope == "" && p.table.crowded.Load() {
-			return []string{NoRoom}
+			return []string{capability.PinNoRoom}
 		}
 		return nil
 	}
 	was := s.get(tool.Name)
 	switch {
 	case was == nil && s.full.Load():
-		return []string{NoRoom}
+		return []string{capability.PinNoRoom}
 	case was == nil:
 		return nil
 	case !was.pinned:
-		return []string{Unreadable}
+		return []string{capability.PinUnreadable}
 	case was.sum == p.cfg.sum(tool):
 		return nil
 	}
 	changed, comparable := p.compare(was, tool)
 	if !comparable {
-		return []string{NewRecipe}
+		return []string{capability.PinNewer}
 	}
 	return changed
 }

@@ -51,7 +51,7 @@ func TestANewRecipeNeitherApprovesNorHoldsBackBySelf(t *testing.T) {
 	}
 	b.sync(p)
 	// A program that goes back cannot compare, and says so.
-	if got := seen(b.pins(), files, "same=a"); got != "same: "+NewRecipe {
+	if got := seen(b.pins(), files, "same=a"); got != "same: "+capability.PinNewer {
 		t.Errorf("the old program: %q", got)
 	}
 }

@@ -357,9 +357,9 @@ func (p *pin) changes() []string {
 	case p.held == nil:
 		return nil
 	case !p.pinned:
-		return []string{Unreadable}
+		return []string{capability.PinUnreadable}
 	case p.digest.Version != p.held.digest.Version:
-		return []string{NewRecipe}
+		return []string{capability.PinNewer}
 	}
 	return p.held.digest.Changes(p.digest)
 }
