@@ -25,6 +25,9 @@ type actor struct {
 	retry    func() // takes back the timer of the next attempt; nil = none is set
 	idle     func() // likewise, of the next look at whether the server is idle
 	restarts int
+	modern   bool // it speaks the era without a handshake
+	turned   bool // the other era was tried as well
+	turning  bool // … and is tried next
 
 	asking []*kernel.Question // who waits for a list
 	inner  map[int64]*inner   // the pod's own requests whose answers are open

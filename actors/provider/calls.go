@@ -163,6 +163,7 @@ func (a *actor) transmit(c *kernel.Ctx, k *call) {
 	head := jsonrpc.AppendRequestHead(nil, id, mcp.MethodToolsCall)
 	head = append(head, mcp.ArgumentsHead(mcp.CallParams(k.Tool, nil, jsonrpc.IntID(k.id)))...)
 	m := link.Message{ID: id, Method: mcp.MethodToolsCall, Name: k.Tool, Head: head, Body: k.Arguments, Tail: behindArguments, Deadline: k.limit.Add(linkGrace)}
+	m.Headers = a.mirrored(k)
 	if a.s.entry.Kind == mcpjson.Stdio { // a child cannot lose a session, so it is never sent again
 		m.Held, k.bytes = k.bytes, nil
 	}

@@ -30,7 +30,7 @@ type Config struct {
 	Log *slog.Logger // the stderr of children; nil = the actor's own
 
 	// Dial makes the link of a server whose variables were replaced; nil = [stdio] and [httplink]. For tests.
-	Dial func(r mcpjson.Resolved) (link.Link, error)
+	Dial func(r mcpjson.Resolved, modern bool) (link.Link, error)
 	// Rand is the source of jitter, in [0, 1); nil = math/rand.
 	Rand func() float64
 }

@@ -106,7 +106,7 @@ func (a *actor) seated(c *kernel.Ctx, m kernel.Answer) {
 // dial starts the link.
 func (a *actor) dial(c *kernel.Ctx) {
 	n := a.conn
-	l, err := a.s.cfg.Dial(n.resolved)
+	l, err := a.s.cfg.Dial(n.resolved, a.modern)
 	if err != nil {
 		a.leaveSeat(c)
 		a.unable(c, err)
@@ -142,6 +142,10 @@ func (a *actor) up(c *kernel.Ctx, m linkUp) {
 	if m.pid > 0 {
 		c.Attr("pid", m.pid)
 	}
+	if a.modern {
+		a.askWhatItIs(c)
+		return
+	}
 	a.initialize(c)
 }
 
@@ -157,6 +161,9 @@ func (a *actor) initialized(c *kernel.Ctx, result []byte, err error) {
 	n := a.conn
 	if err == nil {
 		n.greeting, err = parseGreeting(result)
+	}
+	if !n.renewing && a.turn(c, err) {
+		return
 	}
 	if err != nil {
 		a.broken(c, fmt.Errorf("initialize: %w", err))
@@ -189,7 +196,7 @@ func (a *actor) initialized(c *kernel.Ctx, result []byte, err error) {
 func (a *actor) connected(c *kernel.Ctx) {
 	n := a.conn
 	n.phase, n.since = ready, c.Now()
-	a.ended = nil
+	a.ended, a.turned = nil, false
 	a.publish(c)
 	a.answerAsking()
 	a.flush(c)

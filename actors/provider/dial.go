@@ -9,10 +9,11 @@ import (
 	"github.com/acpod/acpod/actors/provider/link"
 	"github.com/acpod/acpod/actors/provider/mcpjson"
 	"github.com/acpod/acpod/actors/provider/stdio"
+	"github.com/acpod/acpod/protocol/mcp"
 )
 
 // dial makes the link of a server, which connects when it is run.
-func (c Config) dial(r mcpjson.Resolved) (link.Link, error) {
+func (c Config) dial(r mcpjson.Resolved, modern bool) (link.Link, error) {
 	switch r.Kind {
 	case mcpjson.Stdio:
 		return stdio.New(stdio.Options{
@@ -22,6 +23,9 @@ func (c Config) dial(r mcpjson.Resolved) (link.Link, error) {
 		}), nil
 	case mcpjson.HTTP, mcpjson.SSE:
 		o := httplink.Options{URL: r.URL, Headers: r.Headers, Old: r.Kind == mcpjson.SSE, Build: c.Version, ResultBytes: c.ResultBytes}
+		if modern {
+			o.Era = mcp.VersionModern
+		}
 		if err := o.Check(); err != nil {
 			return nil, err
 		}

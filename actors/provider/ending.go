@@ -27,6 +27,7 @@ func (a *actor) broken(c *kernel.Ctx, err error) {
 		}
 	}
 	a.failures++
+	a.turned = false
 	var auth *link.AuthError
 	if errors.As(err, &auth) {
 		a.login = login{refused: true, hash: n.resolved.Hash, err: err}
@@ -105,6 +106,11 @@ func (a *actor) linkEnded(c *kernel.Ctx, m linkEnded) {
 // next is what comes after the end of a connection: another one, for calls that have come meanwhile, or for who wants a list and
 // would not have to wait for a backoff.
 func (a *actor) next(c *kernel.Ctx) {
+	if a.turning {
+		a.turning = false
+		a.wake(c)
+		return
+	}
 	calls := len(a.calls.waiting) > 0
 	a.breaker.abandonUnless(calls)
 	ok, after := a.breaker.admits(c.Now())

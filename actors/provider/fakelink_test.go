@@ -47,6 +47,9 @@ type fakeLink struct {
 	over chan error
 	said []said
 	busy error // what Send returns
+	// modern says that it was made for the era without a handshake
+	modern  bool
+	headers [][2]string // of the call that came last
 }
 
 func newFakeServer(tools ...string) *fakeServer {
@@ -60,10 +63,10 @@ func newFakeServer(tools ...string) *fakeServer {
 	return s
 }
 
-func (s *fakeServer) dial(mcpjson.Resolved) (link.Link, error) {
+func (s *fakeServer) dial(_ mcpjson.Resolved, modern bool) (link.Link, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	l := &fakeLink{s: s, over: make(chan error, 1)}
+	l := &fakeLink{s: s, modern: modern, over: make(chan error, 1)}
 	s.links = append(s.links, l)
 	return l, nil
 }
@@ -126,7 +129,7 @@ func (l *fakeLink) Send(m link.Message) error {
 		defer l.s.mu.Unlock()
 		return l.busy
 	}
-	l.said = append(l.said, x)
+	l.said, l.headers = append(l.said, x), m.Headers
 	answer, silent := l.s.answer, l.s.silent[x.method]
 	l.s.mu.Unlock()
 	go func() {

@@ -65,6 +65,7 @@ type gathering struct {
 	leases  []*kernel.Lease
 	bytes   int64
 	left    map[reason]int
+	hidden  int // by the filter
 	example map[reason]omission
 	cut     reason // why it took no further page; "" = it is whole
 	sum     hash.Hash
@@ -84,6 +85,7 @@ func (g *gathering) release() {
 // take adds a page, and tells whether another one is to be fetched.
 func (g *gathering) take(account *kernel.Account, p page) (more bool) {
 	g.pages++
+	g.hidden += p.filtered
 	for _, o := range p.left {
 		g.omit(o)
 	}
@@ -188,7 +190,9 @@ func (a *actor) paged(c *kernel.Ctx, result []byte, err error) {
 		var texts *kernel.Lease // of the tools, until they are paid for or left out
 		if texts, err = c.Account().Acquire(2 * int64(len(result))); err == nil {
 			defer texts.Release()
-			p, err = parsePage(result, a.s.filter, a.s.cfg.SchemaBytes)
+			if p, err = parsePage(result, a.s.filter, a.s.cfg.SchemaBytes); a.modern {
+				p = unmirrored(p)
+			}
 		}
 	}
 	switch {
@@ -225,6 +229,7 @@ func (a *actor) listed(c *kernel.Ctx, why string) {
 	g := a.list.next
 	a.list.next = nil
 	a.list.last = c.Now()
+	c.Attr("filtered", g.hidden)
 	for why, n := range g.left {
 		for range n {
 			c.Refuse(string(why))

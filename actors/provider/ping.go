@@ -16,7 +16,7 @@ func (a *actor) pingDue(c *kernel.Ctx, number uint64) {
 	}
 	n, interval := a.conn, a.s.entry.PingInterval
 	quiet := c.Now().Sub(n.heard)
-	if quiet < interval || len(a.calls.byID) > 0 || n.phase != ready || n.renewing || n.draining {
+	if quiet < interval || len(a.calls.byID) > 0 || n.phase != ready || n.renewing || n.draining || a.modern {
 		c.After(max(interval-quiet, interval/4), pingDue{number})
 		return
 	}

@@ -99,12 +99,17 @@ func (a *actor) answerable(c *kernel.Ctx, m received) *call {
 	if !one || owner == anonymous {
 		return nil
 	}
-	for _, k := range slices.Backward(a.calls.sent()) { // one that waits for its user already has asked what it had to
-		if k.Elicit != nil && !slices.ContainsFunc(a.asked.open, func(q question) bool { return q.call == k }) {
-			return k
+	var last *call
+	for _, k := range slices.Backward(a.calls.sent()) {
+		switch {
+		case k.Elicit == nil:
+		case !slices.ContainsFunc(a.asked.open, func(q question) bool { return q.call == k }):
+			return k // rather than one that waits for its user already
+		case last == nil:
+			last = k
 		}
 	}
-	return nil
+	return last
 }
 
 // anonymous is the owner of calls that no session has made.

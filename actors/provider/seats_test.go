@@ -23,7 +23,9 @@ func several(most, n int) (Config, []*fakeServer) {
 		servers = append(servers, s)
 		cfg.Set.Servers = append(cfg.Set.Servers, mcpjson.Server{Name: string(rune('a' + i)), Kind: mcpjson.HTTP, URL: fmt.Sprintf("http://127.0.0.1:1/%d", i), RequestTimeout: time.Minute})
 	}
-	cfg.Dial = func(r mcpjson.Resolved) (link.Link, error) { return servers[r.Name[0]-'a'].dial(r) }
+	cfg.Dial = func(r mcpjson.Resolved, modern bool) (link.Link, error) {
+		return servers[r.Name[0]-'a'].dial(r, modern)
+	}
 	return cfg, servers
 }
 

@@ -29,7 +29,9 @@ func TestWhateverHappensInWhateverOrder(t *testing.T) {
 				cfg.Set.Servers = append(cfg.Set.Servers, mcpjson.Server{Name: string(rune('a' + i)), Kind: mcpjson.HTTP, URL: "http://127.0.0.1:1/", RequestTimeout: 20 * time.Second,
 					Concurrency: i, Rate: float64(i), PingInterval: time.Duration(i) * 40 * time.Second})
 			}
-			cfg.Dial = func(r mcpjson.Resolved) (link.Link, error) { return x.servers[r.Name[0]-'a'].dial(r) }
+			cfg.Dial = func(r mcpjson.Resolved, modern bool) (link.Link, error) {
+				return x.servers[r.Name[0]-'a'].dial(r, modern)
+			}
 			play(t, cfg, x.play)
 		})
 	}

@@ -1,0 +1,98 @@
+package provider
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/acpod/acpod/actors/provider/httplink"
+	"github.com/acpod/acpod/actors/provider/mcpjson"
+	"github.com/acpod/acpod/protocol/jsonrpc"
+	"github.com/acpod/acpod/protocol/mcp"
+	"github.com/acpod/acpod/runtime/kernel"
+)
+
+// errEra ends a connection to a server that speaks the other era.
+var errEra = errors.New("the server speaks another era of the protocol")
+
+// otherEra tells whether a server's answer to the first request of one era says that it speaks the other one. A child is not asked:
+// some end when they are sent what they do not know.
+func otherEra(kind mcpjson.Kind, modern bool, err error) bool {
+	fault, ok := errors.AsType[*jsonrpc.Error](err)
+	if kind != mcpjson.HTTP {
+		return false
+	}
+	if !ok {
+		return modern && errors.Is(err, mcp.ErrVersion)
+	}
+	if supported, named := httplink.Supported(fault); named {
+		return slices.Contains(supported, mcp.VersionModern) != modern
+	}
+	return fault.Code == jsonrpc.MethodNotFound
+}
+
+// turn tries the server in the other era, on a connection of its own, once.
+func (a *actor) turn(c *kernel.Ctx, err error) bool {
+	if a.turned || !otherEra(a.s.entry.Kind, a.modern, err) {
+		return false
+	}
+	a.turned, a.turning, a.modern = true, true, !a.modern
+	c.Refuse("era")
+	a.end(c, errEra)
+	return true
+}
+
+// ask for what a server of the era without a handshake is.
+func (a *actor) askWhatItIs(c *kernel.Ctx) {
+	a.conn.phase = initializing
+	a.ask(c, httplink.MethodDiscover, []byte("{}"), a.patience(), func(c *kernel.Ctx, result []byte, err error) {
+		var s mcp.Server
+		if err == nil {
+			s, err = httplink.Discovered(result)
+		}
+		switch {
+		case a.turn(c, err):
+			return
+		case err != nil && !isFault(err) || errors.Is(err, mcp.ErrVersion):
+			a.broken(c, fmt.Errorf("%s: %w: %w", httplink.MethodDiscover, errHandshake, err))
+			return
+		case err != nil:
+			a.broken(c, fmt.Errorf("%s: %w", httplink.MethodDiscover, err))
+			return
+		}
+		n := a.conn
+		n.greeting = greeting{version: s.Version, name: s.Name, build: s.Build, tools: s.Tools}
+		n.link.Speaks(s.Version)
+		c.Attr("mcp", s.Version)
+		n.phase = listing
+		a.fetch(c)
+	})
+}
+
+// mirrored are the headers in which the era without a handshake repeats arguments of a call.
+func (a *actor) mirrored(k *call) [][2]string {
+	if !a.modern {
+		return nil
+	}
+	tool, ok := a.list.list.Tool(k.Tool)
+	if !ok {
+		return nil
+	}
+	mirrors, err := httplink.Mirrors(tool.InputSchema)
+	if err != nil { // such a tool is not listed
+		return nil
+	}
+	return httplink.Fields(mirrors, k.Arguments)
+}
+
+// unmirrored leaves out the tools of a page whose headers are not as they may be.
+func unmirrored(p page) page {
+	p.tools = slices.DeleteFunc(p.tools, func(t mcp.Tool) bool {
+		_, err := httplink.Mirrors(t.InputSchema)
+		if err != nil {
+			p.left = append(p.left, omission{t.Name, notATool, err.Error()})
+		}
+		return err != nil
+	})
+	return p
+}
