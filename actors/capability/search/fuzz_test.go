@@ -36,13 +36,13 @@ func FuzzRank(f *testing.F) {
 				t.Fatalf("%q: got %v, and not the tool of that name", query, got)
 			}
 		}
-		for i, term := range index.terms {
-			if term == "" || i > 0 && term <= index.terms[i-1] {
+		for i := range index.ends {
+			if term := index.term(i); term == "" || i > 0 && term <= index.term(i-1) {
 				t.Fatalf("term %d is %q", i, term)
 			}
 		}
-		if len(index.terms) > 3*MaxTerms {
-			t.Fatalf("%d terms of three tools", len(index.terms))
+		if len(index.ends) > 3*MaxTerms {
+			t.Fatalf("%d terms of three tools", len(index.ends))
 		}
 		eachWord(query, func(w string, _ bool) bool {
 			if w == "" || utf8.ValidString(query) && !utf8.ValidString(w) {

@@ -15,8 +15,8 @@ func TestHostileTextsAreIndexedAndAskedWithinBounds(t *testing.T) {
 	}
 	entries := make([]Entry, 2000)
 	doc := NewDoc("shop.buy", text.String(), []byte(`{"properties":{"`+strings.Repeat("q", 60_000)+`":{}}}`))
-	if len(doc.index.terms) > MaxTerms {
-		t.Errorf("%d terms are kept", len(doc.index.terms))
+	if len(doc.index.ends) > MaxTerms {
+		t.Errorf("%d terms are kept", len(doc.index.ends))
 	}
 	for i := range entries {
 		entries[i] = Entry{Doc: doc}

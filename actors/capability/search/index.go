@@ -1,10 +1,9 @@
 package search
 
 import (
+	"maps"
 	"slices"
 	"strings"
-
-	"github.com/acpod/acpod/protocol/jsonrpc"
 )
 
 // Bounds of what is indexed of one tool: its author is a stranger.
@@ -37,10 +36,13 @@ type Tool struct {
 // tools of one index, each a different part of them.
 type Index struct {
 	docs []doc
-	// terms are sorted; the postings of terms[i] are postings[starts[i]:starts[i+1]].
-	terms    []string
+	// The terms, sorted, one behind the other: term i ends at ends[i], and its postings at starts[i+1].
+	text     string
+	ends     []int32
 	starts   []int32
 	postings []posting
+	// known has a bit for each stem of the thesaurus that is a term: most are none.
+	known []uint64
 }
 
 // doc is what is kept of a tool beside its postings.
@@ -74,25 +76,28 @@ func NewDoc(name, description string, schema []byte) Doc {
 
 // NewIndex prepares the tools of one list.
 func NewIndex(tools []Tool) *Index {
-	x := &Index{docs: make([]doc, len(tools))}
+	x := &Index{docs: make([]doc, len(tools)), known: make([]uint64, (len(families)+63)/64)}
 	b := builder{ids: map[string]int32{}, here: map[int32]int{}}
 	for i, tool := range tools {
 		x.docs[i] = b.read(int32(i), tool)
 	}
-	x.terms = make([]string, 0, len(b.ids))
-	for term := range b.ids {
-		x.terms = append(x.terms, term)
-	}
-	slices.Sort(x.terms)
-	x.starts = make([]int32, len(x.terms)+1)
-	rank := make([]int32, len(x.terms)) // by id: the place among the sorted
-	for i, term := range x.terms {
+	terms := slices.Sorted(maps.Keys(b.ids))
+	x.text = strings.Join(terms, "")
+	x.ends, x.starts = make([]int32, len(terms)), make([]int32, len(terms)+1)
+	rank := make([]int32, len(terms)) // by id: the place among the sorted
+	end := 0
+	for i, term := range terms {
+		end += len(term)
+		x.ends[i] = int32(end)
 		rank[b.ids[term]] = int32(i)
+		if f := families[term]; f != nil {
+			x.known[f.number/64] |= 1 << (f.number % 64)
+		}
 	}
 	for _, p := range b.postings {
 		x.starts[rank[p.term]+1]++
 	}
-	for i := range x.terms {
+	for i := range terms {
 		x.starts[i+1] += x.starts[i]
 	}
 	x.postings = make([]posting, len(b.postings))
@@ -105,136 +110,54 @@ func NewIndex(tools []Tool) *Index {
 	return x
 }
 
-// find returns the postings of a term.
-func (x *Index) find(term string) []posting {
-	i, ok := slices.BinarySearch(x.terms, term)
-	if !ok {
-		return nil
+// term is the i-th of them, in their order.
+func (x *Index) term(i int) string {
+	from := int32(0)
+	if i > 0 {
+		from = x.ends[i-1]
 	}
-	return x.at(i)
+	return x.text[from:x.ends[i]]
 }
 
+// search returns the place of a term, or that of the first one behind it.
+func (x *Index) search(term string) (at int, found bool) {
+	from, to := 0, len(x.ends)
+	for from < to {
+		middle := (from + to) / 2
+		if x.term(middle) < term {
+			from = middle + 1
+		} else {
+			to = middle
+		}
+	}
+	return from, from < len(x.ends) && x.term(from) == term
+}
+
+// at are the postings of the i-th term, in the order of the tools.
 func (x *Index) at(i int) []posting { return x.postings[x.starts[i]:x.starts[i+1]] }
 
-// begin returns the range of the terms that begin with a prefix, at most most of them.
+// find returns the postings of a term.
+func (x *Index) find(term string) []posting {
+	if i, ok := x.search(term); ok {
+		return x.at(i)
+	}
+	return nil
+}
+
+// kin returns the postings of a stem of the thesaurus.
+func (x *Index) kin(of relative) []posting {
+	if x.known[of.number/64]&(1<<(of.number%64)) == 0 {
+		return nil
+	}
+	return x.find(of.term)
+}
+
+// begin returns the range of the terms that begin with a prefix, at most so many of them.
 func (x *Index) begin(prefix string, most int) (from, to int) {
-	from, _ = slices.BinarySearch(x.terms, prefix)
+	from, _ = x.search(prefix)
 	to = from
-	for to < len(x.terms) && to-from < most && strings.HasPrefix(x.terms[to], prefix) {
+	for to < len(x.ends) && to-from < most && strings.HasPrefix(x.term(to), prefix) {
 		to++
 	}
 	return from, to
-}
-
-// builder collects the postings of a list, tool by tool.
-type builder struct {
-	ids      map[string]int32
-	postings []numbered
-	here     map[int32]int // of the tool that is being read: term to posting
-}
-
-type numbered struct {
-	posting
-	term int32
-}
-
-func (b *builder) read(at int32, tool Tool) doc {
-	clear(b.here)
-	name := clip(tool.Name)
-	d := doc{lower: strings.ToLower(name), joined: joined(name)}
-	add := func(text string, field int, compounds bool) {
-		before := ""
-		eachWord(clip(text), func(w string, hyphen bool) bool {
-			if compounds && hyphen {
-				b.count(stem(before+w), at, field)
-			}
-			before = w
-			if !stop[w] || field == inName {
-				if b.count(stem(w), at, field) && d.sizes[field] < 1<<16-1 {
-					d.sizes[field]++
-				}
-			}
-			return true
-		})
-	}
-	add(tool.Name, inName, false)
-	head, rest := sentence(clip(tool.Description))
-	add(head, inHead, true)
-	add(rest, inRest, true)
-	for param := range params(tool.Schema) {
-		add(param, inParam, false)
-	}
-	return d
-}
-
-// count enters a term; false when the tool has too many different ones.
-func (b *builder) count(term string, at int32, field int) bool {
-	id, known := b.ids[term]
-	if known {
-		if i, here := b.here[id]; here {
-			if c := &b.postings[i].count[field]; *c < 1<<8-1 {
-				*c++
-			}
-			return true
-		}
-	}
-	if len(b.here) == MaxTerms {
-		return false
-	}
-	if !known {
-		id = int32(len(b.ids))
-		b.ids[strings.Clone(term)] = id
-	}
-	b.here[id] = len(b.postings)
-	p := numbered{posting{doc: at}, id}
-	p.count[field] = 1
-	b.postings = append(b.postings, p)
-	return true
-}
-
-// sentence parts a description behind its first sentence, or its first line.
-func sentence(s string) (head, rest string) {
-	end := len(s)
-	if i := strings.IndexByte(s, '\n'); i > 0 {
-		end = i
-	}
-	for i := 0; i+1 < end; i++ {
-		if (s[i] == '.' || s[i] == '!' || s[i] == '?' || s[i] == ';') && s[i+1] == ' ' {
-			end = i + 1
-			break
-		}
-	}
-	return s[:end], s[end:]
-}
-
-// params hands out the names of a schema's parameters.
-func params(schema []byte) func(func(string) bool) {
-	return func(yield func(string) bool) {
-		o, err := jsonrpc.ParseObject(schema)
-		if err != nil {
-			return
-		}
-		raw, ok := o.Get("properties")
-		if !ok {
-			return
-		}
-		props, err := jsonrpc.ParseObject(raw)
-		if err != nil {
-			return
-		}
-		n := 0
-		for name := range props.Members() {
-			if n++; n > maxParams || !yield(name) {
-				return
-			}
-		}
-	}
-}
-
-// clip cuts a text to what counts of it, between two characters.
-func clip(s string) string {
-	if len(s) <= maxText {
-		return s
-	}
-	return strings.ToValidUTF8(s[:maxText], "")
 }

@@ -8,9 +8,9 @@ import (
 // wanted is one word of a query, and what may stand for it.
 type wanted struct {
 	term  string
-	kin   []string // of the thesaurus
-	exact bool     // nothing but the term itself: two words of the query, written as one
-	light bool     // it says little
+	kin   []relative
+	exact bool // nothing but the term itself: two words of the query, written as one
+	light bool // it says little
 }
 
 // asked is a query, read.
@@ -37,7 +37,7 @@ func read(query string) asked {
 	for len(raw) > 0 {
 		if means, n := idiom(raw); n > 0 {
 			for _, w := range means {
-				q.want(wanted{term: stem(w), kin: kin[stem(w)]})
+				q.want(wanted{term: stem(w), kin: kin(stem(w))})
 			}
 			raw, before = raw[n:], ""
 			continue
@@ -45,15 +45,15 @@ func read(query string) asked {
 		w := raw[0]
 		raw = raw[1:]
 		if hint, ok := hints[w]; ok {
-			q.want(wanted{term: stem(hint), kin: kin[stem(hint)], light: true})
+			q.want(wanted{term: stem(hint), kin: kin(stem(hint)), light: true})
 		}
 		if stop[w] {
 			before = ""
 			continue
 		}
-		q.want(wanted{term: stem(w), kin: kin[stem(w)], light: light[w] || w[0] <= '9'})
+		q.want(wanted{term: stem(w), kin: kin(stem(w)), light: light[w] || w[0] <= '9'})
 		if before != "" {
-			q.want(wanted{term: stem(before + w), kin: kin[stem(before+w)], exact: true})
+			q.want(wanted{term: stem(before + w), kin: kin(stem(before + w)), exact: true})
 		}
 		before = w
 	}
@@ -76,14 +76,4 @@ func nameLike(piece string) bool {
 		}
 	}
 	return false
-}
-
-// idiom is what is read in place of the first n words, 0 where they are none.
-func idiom(words []string) (means []string, n int) {
-	for _, p := range idioms[words[0]] {
-		if len(words) >= len(p.words) && slices.Equal(words[:len(p.words)], p.words) {
-			return p.means, len(p.words)
-		}
-	}
-	return nil, 0
 }

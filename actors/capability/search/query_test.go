@@ -35,12 +35,16 @@ func TestAQueryIsReadIntoWhatIsWanted(t *testing.T) {
 }
 
 func TestTheThesaurusIsSymmetricAndBounded(t *testing.T) {
-	most := 0
-	for word, list := range kin {
-		most = max(most, len(list))
-		for _, other := range list {
-			if other == word || !slices.Contains(kin[other], word) {
-				t.Errorf("%s stands for %s, and not the other way round", other, word)
+	most, numbers := 0, map[int]bool{}
+	for word, f := range families {
+		if f.term != word || numbers[f.number] || f.number >= len(families) {
+			t.Errorf("%s is %+v", word, f.relative)
+		}
+		numbers[f.number] = true
+		most = max(most, len(f.kin))
+		for _, other := range f.kin {
+			if other.term == word || !slices.Contains(kin(other.term), f.relative) {
+				t.Errorf("%s stands for %s, and not the other way round", other.term, word)
 			}
 		}
 	}

@@ -1,10 +1,5 @@
 package search
 
-import (
-	"slices"
-	"strings"
-)
-
 // thesaurus has what people and models say for one another when they talk of what programs do: a line is a group of words
 // of which each may stand for each. A word may be in several groups. Written by hand, from everyday use; what a
 // group says is worth less than the word itself ([kinWeight]).
@@ -230,88 +225,3 @@ customer client buyer
 lead prospect deal
 refund return chargeback
 `
-
-// idioms are words that mean something else together; they are replaced before anything else happens.
-var idioms = phrases(`
-look up=search
-look for=search
-looking for=search
-get rid of=delete
-throw away=delete
-set up=create
-make a copy=copy
-find out=get
-fill in=fill
-fill out=fill
-write down=write note
-turn on=enable toggle
-turn off=disable toggle
-switch on=enable toggle
-switch off=disable toggle
-log in=login
-logged in=login
-sign in=login
-sign up=signup
-log out=logout
-drop down=dropdown
-pop up=popup
-e mail=email
-how far=distance
-how long=duration time
-how many=count
-how high=elevation
-how big=size
-go back=back navigate
-step back=back
-close to=near
-pr=pull request
-prs=pull request
-mr=merge request
-`)
-
-// hints are question words and what their answers are mostly about.
-var hints = map[string]string{
-	"which": "list", "what": "list", "all": "list", "who": "user", "whom": "user", "whose": "user", "everybody": "user", "everyone": "user",
-	"where": "location", "when": "time",
-}
-
-// kin has for a stem the stems that may stand for it.
-var kin = func() map[string][]string {
-	m := map[string][]string{}
-	for line := range strings.Lines(thesaurus) {
-		var group []string
-		for word := range strings.FieldsSeq(line) {
-			group = append(group, stem(strings.ReplaceAll(word, "-", "")))
-		}
-		for _, a := range group {
-			for _, b := range group {
-				if a != b && !slices.Contains(m[a], b) {
-					m[a] = append(m[a], b)
-				}
-			}
-		}
-	}
-	return m
-}()
-
-// phrase is an idiom: its words and what is read in their place.
-type phrase struct{ words, means []string }
-
-// phrases reads idioms, by their first word, the longer ones first.
-func phrases(text string) map[string][]phrase {
-	m := map[string][]phrase{}
-	for line := range strings.Lines(text) {
-		idiom, means, ok := strings.Cut(strings.TrimSpace(line), "=")
-		if !ok {
-			continue
-		}
-		p := phrase{strings.Fields(idiom), strings.Fields(means)}
-		list := m[p.words[0]]
-		at := 0
-		for at < len(list) && len(list[at].words) >= len(p.words) {
-			at++
-		}
-		m[p.words[0]] = append(list[:at:at], append([]phrase{p}, list[at:]...)...)
-	}
-	return m
-}

@@ -33,8 +33,8 @@ func (r *ranking) word(w wanted) {
 	own, kin := &r.own, &r.kindred
 	for _, l := range r.lists {
 		r.enter(own, l, l.index.find(w.term), 1)
-		for _, term := range w.kin {
-			r.enter(kin, l, l.index.find(term), r.kin)
+		for _, relative := range w.kin {
+			r.enter(kin, l, l.index.kin(relative), r.kin)
 		}
 	}
 	r.ofServers(w.term)
@@ -126,7 +126,7 @@ func (r *ranking) begun(word string) {
 	for _, l := range r.lists {
 		from, to := l.index.begin(word, maxPrefix)
 		for i := from; i < to && r.steps < limit; i++ {
-			if len(l.index.terms[i]) > len(word) {
+			if len(l.index.term(i)) > len(word) {
 				r.enter(&r.kindred, l, l.index.at(i), r.prefix)
 			}
 		}
@@ -138,11 +138,8 @@ func (r *ranking) begun(word string) {
 func (r *ranking) misspelt(word string) {
 	limit := r.guess()
 	for _, l := range r.lists {
-		for i, term := range l.index.terms {
-			if r.steps >= limit {
-				break
-			}
-			if r.steps++; oneOff(word, term) {
+		for i := 0; i < len(l.index.ends) && r.steps < limit; i++ {
+			if r.steps++; oneOff(word, l.index.term(i)) {
 				r.enter(&r.kindred, l, l.index.at(i), r.typo)
 			}
 		}
