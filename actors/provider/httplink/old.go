@@ -142,6 +142,9 @@ func (l *httpLink) noStream(err error) error {
 	if l.ctx.Err() != nil {
 		return context.Cause(l.ctx)
 	}
+	if final, ok := errors.AsType[*finalError](err); ok {
+		err = final.cause
+	}
 	return unsent(err)
 }
 

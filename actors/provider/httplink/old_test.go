@@ -36,6 +36,9 @@ func (s *older) handle(w http.ResponseWriter, r *http.Request, g got) {
 		case <-r.Context().Done():
 		case <-s.over:
 		}
+		s.mu.Lock()
+		s.stream = nil
+		s.mu.Unlock()
 	case g.path != "/messages":
 		w.WriteHeader(s.post)
 	default:
@@ -46,6 +49,9 @@ func (s *older) handle(w http.ResponseWriter, r *http.Request, g got) {
 		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
+		if s.stream == nil {
+			return
+		}
 		_, _ = io.WriteString(s.stream, "event: message\ndata: "+result(string(g.rpc.ID.Raw()))+"\n\n")
 		flush(s.stream)
 	}

@@ -118,12 +118,11 @@ func (l *httpLink) messages(ctx context.Context, ex *exchange, body io.Reader, m
 	}
 }
 
-// finalError is an answer to a GET that says that there is no such stream, and will be none.
+// finalError is an answer to a GET that says that there is no such stream, and will be none. It hides its cause: a refused GET
+// says nothing of the request whose stream it would have taken up, which was accepted.
 type finalError struct{ cause error }
 
 func (e *finalError) Error() string { return e.cause.Error() }
-
-// It hides the cause: a refused GET says nothing of the request whose stream it would have taken up, which was accepted.
 
 func isFinal(err error) bool {
 	_, final := errors.AsType[*finalError](err)
@@ -156,7 +155,7 @@ func (l *httpLink) get(ctx context.Context, at place, lastID string) (resp *http
 	case status >= 500 && status != http.StatusNotImplemented || status == http.StatusTooManyRequests || status == http.StatusConflict:
 		err = &link.StatusError{Status: status}
 	default:
-		err = &finalError{&link.StatusError{Status: status}}
+		err = &finalError{statusError(status, resp.Header, "")}
 	}
 	cancel()
 	resp.Body.Close()

@@ -86,6 +86,8 @@ func TestAStreamThatEndsEarlyIsTakenUpWhereItEnded(t *testing.T) {
 				if (end.err == nil) != c.answered || end.id != "2" || errors.Is(end.err, link.ErrUnsent) {
 					t.Errorf("the end is %+v", end)
 				}
+				server.mu.Lock()
+				defer server.mu.Unlock()
 				if !slices.Equal(server.ids, c.ids) {
 					t.Errorf("taken up from %v, want %v", server.ids, c.ids)
 				}
@@ -189,6 +191,8 @@ func TestTheServersOwnStreamIsOpenedAgain(t *testing.T) {
 				}
 				r.request(2, "still/here")
 				r.answer("2")
+				server.mu.Lock()
+				defer server.mu.Unlock()
 				if !slices.Equal(server.ids, c.ids) {
 					t.Errorf("opened from %q, want %q", server.ids, c.ids)
 				}
