@@ -105,7 +105,7 @@ var stop = setOf(`a an and any anything are as at be been being but by can could
 // light are words that say little: they count, but less than others.
 var light = setOf(`take taken took give given put make made get got go goes set new now many much more most some several
 	two three first second next last old other another single current particular specific certain each every all both time times
-	lately recently long short big small good way kind part`)
+	tool tools capability capabilities lately recently long short big small good way kind part`)
 
 // termsOf is the words of a text, stemmed, without those that say nothing.
 func termsOf(s string) []string {
