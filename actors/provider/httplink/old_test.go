@@ -28,8 +28,8 @@ func newOlder(endpoint string) *older {
 func (s *older) handle(w http.ResponseWriter, r *http.Request, g got) {
 	switch {
 	case g.method == http.MethodGet:
-		startEvents(w, s.endpoint)
 		s.mu.Lock()
+		startEvents(w, s.endpoint)
 		s.stream = w
 		s.mu.Unlock()
 		select {
