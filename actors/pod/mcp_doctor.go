@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/acpod/acpod/actors/capability"
 	"github.com/acpod/acpod/actors/provider"
 	"github.com/acpod/acpod/actors/provider/mcpjson"
 	"github.com/acpod/acpod/runtime/kernel"
@@ -92,11 +93,11 @@ func (op *operator) diagnose() ServerReport {
 			if l.State == "pending" {
 				d.Verdict, d.Problems = "broken", append(d.Problems, fmt.Sprintf("it has not answered within %v", doctorPatience))
 			}
-			if l.Error != "" {
+			if l.Error != "" { // of one that has tools it says what of them is left out or held back
 				d.Problems = append(d.Problems, masked(l.Error, resolved.Secrets))
-				if d.Held == 0 { // what is held back is said as well, and is the operator's to accept
-					d.Verdict = "broken"
-				}
+			}
+			if l.State == "needs_login" || l.State == "unavailable" && d.Held == 0 {
+				d.Verdict = "broken"
 			}
 		}
 		report.Servers = append(report.Servers, d)
@@ -191,5 +192,15 @@ func (op *operator) toolCounts() map[string]toolCount {
 		out[n.Name] = c
 		return true
 	})
+	for _, source := range op.providers.Sources() {
+		owner := capability.PinOwner{Server: source.Server()}
+		for _, tool := range source.Tools().List.All() {
+			if len(op.pins.Changed(owner, tool)) > 0 {
+				c := out[owner.Server]
+				c.held++
+				out[owner.Server] = c
+			}
+		}
+	}
 	return out
 }

@@ -24,7 +24,7 @@ const listPatience = 15 * time.Second
 type ListedServer struct {
 	Name  string       `json:"name"`
 	Type  string       `json:"type"`
-	State string       `json:"state"` // ready, pending, unavailable, disabled
+	State string       `json:"state"` // ready, pending, needs_login, unavailable, disabled
 	Error string       `json:"error,omitzero"`
 	Tools []ListedTool `json:"tools"`
 	File  string       `json:"file"`
@@ -92,13 +92,28 @@ func (op *operator) listed() []ListedServer {
 	}
 	for _, u := range view.Unavailable() {
 		if i, ok := at[u.Provider]; ok {
-			list[i].Error = strings.TrimPrefix(u.Error, u.Provider+" ")
-			if len(list[i].Tools) == 0 {
-				list[i].State = "unavailable"
+			reason := strings.TrimLeft(strings.TrimPrefix(u.Error, u.Provider), ": ")
+			if list[i].Error != "" {
+				reason = list[i].Error + "; " + reason
 			}
+			list[i].Error = reason
+			list[i].State = stateOf(list[i].Tools)
 		}
 	}
 	return list
+}
+
+// stateOf is where a server stands of which something is not there: its tools say whether they can be called.
+func stateOf(tools []ListedTool) string {
+	for _, t := range tools {
+		switch capability.Availability(t.Availability) {
+		case capability.Available:
+			return "ready"
+		case capability.LoginNeeded:
+			return "needs_login"
+		}
+	}
+	return "unavailable"
 }
 
 // writeJSON writes one value for programs, indented for people.
