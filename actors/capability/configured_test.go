@@ -251,7 +251,7 @@ func TestWhereAConfiguredServerStandsIsShown(t *testing.T) {
 			if !ok || c.Availability != want {
 				t.Errorf("%v: %v %v", state, ok, c.Availability)
 			}
-			if gone := len(w.view.Load().Unavailable()) == 1; gone != (state == Failed || state == LoggedOut) {
+			if gone := len(w.view.Load().Unavailable()) == 1; gone != (state == Failed || state == LoggedOut || state == Ready) { // a ready one says what is left out
 				t.Errorf("%v: %+v", state, w.view.Load().Unavailable())
 			}
 		}
@@ -395,4 +395,17 @@ func tree(n kernel.Node, name string) (kernel.Node, bool) {
 		}
 	}
 	return kernel.Node{}, false
+}
+
+func TestNoCallOutlivesItsMaximum(t *testing.T) {
+	s := newServer("files", Ready, tools("read"))
+	runWith(t, DeskConfig{Limits: DeskLimits{CallMax: 3 * time.Second}}, []*fakeServer{s}, func(w *world) {
+		c := w.call(Request{Name: "read"})
+		call, q := s.next(t)
+		if d := time.Until(call.Limit); d != 3*time.Second || call.Deadline.After(call.Limit) {
+			t.Errorf("its limit is in %v, its deadline %v", d, time.Until(call.Deadline))
+		}
+		w.answer(q, "ok")
+		c.wait()
+	})
 }

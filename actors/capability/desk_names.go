@@ -9,7 +9,7 @@ import (
 // nameAll gives names to all that is listed, and has none. Those of configured servers come first: of two new tools of one name theirs keeps
 // it. A session that has named nothing takes over what other sessions were given alike.
 func (d *desk) nameAll(c *kernel.Ctx, v *View) {
-	n := d.cfg.Roster.size()
+	n, before := d.cfg.Roster.size(), d.names
 	if n > 0 {
 		lists := make([]*List, n)
 		for i := range lists {
@@ -19,13 +19,13 @@ func (d *desk) nameAll(c *kernel.Ctx, v *View) {
 			d.adopt(c, lists)
 		}
 		if !slices.Equal(d.lists, lists) {
-			if d.extend(c, d.cfg.Roster.offered(lists)) {
+			if d.extend(c, before, d.cfg.Roster.offered(lists)) {
 				d.lists = lists
 			}
 		}
 		d.pinConfigured(lists)
 	}
-	d.extend(c, v.offered())
+	d.extend(c, before, v.offered())
 }
 
 // adopt takes the names that sessions begin with.
@@ -50,8 +50,8 @@ func (d *desk) adopt(c *kernel.Ctx, lists []*List) {
 }
 
 // extend gives names to what is offered and has none; false when there is no room for that.
-func (d *desk) extend(c *kernel.Ctx, offered []binding) bool {
-	next := d.names.extend(offered)
+func (d *desk) extend(c *kernel.Ctx, before names, offered []binding) bool {
+	next := d.names.extendSince(before, offered)
 	if next.count() == d.names.count() {
 		return true
 	}
@@ -88,7 +88,7 @@ func (d *desk) nameFor(c *kernel.Ctx, name string) bool {
 		lists[i] = d.view.list(i)
 	}
 	offered := slices.DeleteFunc(append(d.cfg.Roster.offered(lists), d.view.offered()...), other)
-	if len(offered) == 0 || !d.extend(c, offered) || d.names.count() == before {
+	if len(offered) == 0 || !d.extend(c, d.names, offered) || d.names.count() == before {
 		return false
 	}
 	d.pinConfigured(lists)

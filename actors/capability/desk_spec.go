@@ -38,7 +38,7 @@ type DeskConfig struct {
 // DeskLimits are the bounds of one desk. Zero = the default.
 type DeskLimits struct {
 	Timeout      time.Duration // of one call: mcp.tunnel_timeout, 170 s
-	CallMax      time.Duration // that progress may extend a call to: mcp.call_max, 30 min
+	CallMax      time.Duration // that no call outlives, whatever progress it makes: mcp.call_max, 30 min
 	OrphanWindow time.Duration // mcp.orphan_window, 30 s
 	KeepResult   time.Duration // of a call with a key, for repeats, 10 min
 	ResultBytes  int64         // of one result: limits.result_bytes, 8 MiB
@@ -51,8 +51,8 @@ type DeskLimits struct {
 }
 
 func (l DeskLimits) withDefaults() DeskLimits {
-	l.Timeout = orDefault(l.Timeout, 170*time.Second)
-	l.CallMax = max(orDefault(l.CallMax, 30*time.Minute), l.Timeout)
+	l.CallMax = orDefault(l.CallMax, 30*time.Minute)
+	l.Timeout = min(orDefault(l.Timeout, 170*time.Second), l.CallMax)
 	l.OrphanWindow = orDefault(l.OrphanWindow, 30*time.Second)
 	l.KeepResult = orDefault(l.KeepResult, 10*time.Minute)
 	l.ResultBytes = orDefault(l.ResultBytes, 8<<20)

@@ -83,7 +83,10 @@ func (n names) all(yield func(name string, b binding) bool) {
 // <server>.<published>, then .2, .3 … until it is unique. A qualified name never
 // takes one that some server published, or by which a tool that was named before is accepted.
 // All of these are names as they are [shown].
-func (n names) extend(offered []binding) names {
+func (n names) extend(offered []binding) names { return n.extendSince(n, offered) }
+
+// extendSince is extend as the second step of one: what was named since is as new as what is offered.
+func (n names) extendSince(before names, offered []binding) names {
 	fresh := make([]binding, 0, len(offered))
 	published := make(map[string][]binding, len(offered)) // by the name as it is shown
 	qualified := make(map[string]binding, len(offered))
@@ -120,22 +123,23 @@ func (n names) extend(offered []binding) names {
 	for _, b := range fresh {
 		plain := shown(b.tool)
 		other, reserved := qualified[plain]
-		if out.taken(plain, b) || reserved && other != b || keeper(published[plain]) != b {
+		if out.taken(plain, b) || before.accepts(plain, b) || reserved && other != b || keeper(published[plain]) != b {
 			rest = append(rest, b)
 			continue
 		}
-		out.give(plain, b)
+		out.give(plain, b, before)
 	}
 	for _, b := range rest {
 		name := b.qualified()
 		for i := 2; ; i++ {
 			_, isPublished := published[name]
-			if !isPublished && !out.taken(name, b) && !n.accepts(name, b) {
+			other, reserved := qualified[name]
+			if !isPublished && !out.taken(name, b) && !before.accepts(name, b) && !(i > 2 && reserved && other != b) {
 				break
 			}
 			name = shown(b.server + "." + b.tool + "." + strconv.Itoa(i))
 		}
-		out.give(name, b)
+		out.give(name, b, before)
 	}
 	return out
 }
@@ -149,17 +153,17 @@ func (n names) taken(name string, b binding) bool {
 	return used && other != b
 }
 
-// accepts reports that a name leads to another tool than b, as its qualified form.
+// accepts reports that a name is, or was before there were two, a form of another tool than b.
 func (n names) accepts(name string, b binding) bool {
-	other, ok := n.find(name)
-	return ok && other != b
+	other := func(x binding) bool { return x != b }
+	return slices.ContainsFunc(n.read(name), other)
 }
 
 // give enters a name into a book that is not yet published.
-func (n *names) give(name string, b binding) {
+func (n *names) give(name string, b binding, before names) {
 	n.meaning[name], n.name[b] = b, name
 	if q := b.qualified(); q != b.server+"."+b.tool { // else it is read from its parts
-		if _, known := n.alias(q); !known {
+		if _, known := n.alias(q); !known && !before.accepts(q, b) {
 			if n.also == nil {
 				n.also = map[string]binding{}
 			}
@@ -200,32 +204,37 @@ func firstTrue(a, b bool) int {
 // find says what a name means: a name that was given or used, else the published name of a tool that is shown in another form, else the
 // qualified form of one, when it is that of one only. Given names win, for they were shown.
 func (n names) find(name string) (binding, bool) {
+	list := n.read(name)
+	if len(list) != 1 {
+		return binding{}, false
+	}
+	return list[0], true
+}
+
+// read is every tool that a name may mean: one that was given a meaning means that alone.
+func (n names) read(name string) []binding {
 	if b, ok := n.given(name); ok {
-		return b, true
+		return []binding{b}
 	}
 	if b, ok := n.alias(name); ok {
-		return b, true
+		return []binding{b}
 	}
 	if len(name) > longestAsked {
-		return binding{}, false
+		return nil
 	}
 	if form := shown(name); form != name {
 		if b, ok := n.given(form); ok && b.tool == name {
-			return b, true
+			return []binding{b}
 		}
 	}
-	var found binding
+	var list []binding
 	for server, tool := range splits(name) {
 		for _, configured := range []bool{true, false} {
 			b := binding{place{configured, server}, tool}
-			if _, named := n.of(b); !named {
-				continue
+			if _, named := n.of(b); named {
+				list = append(list, b)
 			}
-			if found != (binding{}) {
-				return binding{}, false // two tools have this form
-			}
-			found = b
 		}
 	}
-	return found, found != binding{}
+	return list
 }

@@ -74,7 +74,7 @@ func unshown(name string) (string, bool) {
 		out = append(out, c...)
 		i += 2
 	}
-	return string(out), shown(string(out)) == name
+	return string(out), len(out) > 0 && shown(string(out)) == name
 }
 
 // plainName reports a published name that is shown as it is.
