@@ -46,7 +46,7 @@ type login struct {
 }
 
 func newActor(s *Server) *actor {
-	return &actor{s: s, inner: map[int64]*inner{}, calls: newCalls(), gates: map[string]*gate{}, logs: rate.NewLimiter(1, 10)}
+	return &actor{s: s, modern: s.entry.Modern, inner: map[int64]*inner{}, calls: newCalls(), gates: map[string]*gate{}, logs: rate.NewLimiter(1, 10)}
 }
 
 // Messages of the actor to itself.

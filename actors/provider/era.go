@@ -23,7 +23,7 @@ func otherEra(kind mcpjson.Kind, modern bool, err error) bool {
 		return false
 	}
 	if !ok {
-		return modern && errors.Is(err, mcp.ErrVersion)
+		return modern && errors.Is(err, mcp.ErrVersion) || !modern && errors.Is(err, errModern)
 	}
 	if supported, named := httplink.Supported(fault); named {
 		return slices.Contains(supported, mcp.VersionModern) != modern
@@ -45,12 +45,22 @@ func (a *actor) turn(c *kernel.Ctx, err error) bool {
 // ask for what a server of the era without a handshake is.
 func (a *actor) askWhatItIs(c *kernel.Ctx) {
 	a.conn.phase = initializing
+	a.inquire(c, false)
+}
+
+// inquire asks, and once more when the server refuses the version of the request and names the same as one that it speaks.
+func (a *actor) inquire(c *kernel.Ctx, again bool) {
 	a.ask(c, httplink.MethodDiscover, []byte("{}"), a.patience(), func(c *kernel.Ctx, result []byte, err error) {
 		var s mcp.Server
 		if err == nil {
 			s, err = httplink.Discovered(result)
 		}
+		fault, _ := errors.AsType[*jsonrpc.Error](err)
+		supported, refused := httplink.Supported(fault)
 		switch {
+		case refused && !again && slices.Contains(supported, mcp.VersionModern):
+			a.inquire(c, true)
+			return
 		case a.turn(c, err):
 			return
 		case err != nil && !isFault(err) || errors.Is(err, mcp.ErrVersion):

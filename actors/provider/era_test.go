@@ -100,3 +100,42 @@ func TestWhichErrorsSayThatAServerSpeaksTheOtherEra(t *testing.T) {
 		}
 	}
 }
+
+func TestAnEntryThatSaysSoIsSpokenToWithoutAHandshakeFromTheStart(t *testing.T) {
+	s := modernServer(`{"name":"buy","inputSchema":{}}`, `["2026-07-28"]`)
+	answer, asked := s.answer, 0
+	s.answer = func(l *fakeLink, m said) bool {
+		if m.method == "server/discover" {
+			if asked++; asked == 1 { // a version that is refused and named is asked for again, once
+				l.say(string(jsonrpc.AppendRawError(nil, m.id, []byte(`{"code":-32022,"message":"no","data":{"supported":["2026-07-28"]}}`))))
+				return true
+			}
+		}
+		return answer(l, m)
+	}
+	play(t, with(s, func(e *mcpjson.Server) { e.Modern = true }), func(w *world) {
+		if o := w.call("buy"); o.err != nil {
+			t.Fatalf("%+v", o)
+		}
+		if s.dials() != 1 || len(s.heard("initialize")) != 0 || len(s.heard("server/discover")) != 2 {
+			t.Errorf("%d connections, %d handshakes, %d questions", s.dials(), len(s.heard("initialize")), len(s.heard("server/discover")))
+		}
+	})
+}
+
+func TestAHandshakeThatEndsInTheVersionWithoutOneTurnsToThatEra(t *testing.T) {
+	s := modernServer(`{"name":"buy","inputSchema":{}}`, `["2026-07-28"]`)
+	answer := s.answer
+	s.answer = func(l *fakeLink, m said) bool {
+		if m.method == "initialize" {
+			l.reply(m, `{"protocolVersion":"2026-07-28","capabilities":{"tools":{}},"serverInfo":{"name":"new","version":"1"}}`)
+			return true
+		}
+		return answer(l, m)
+	}
+	play(t, with(s), func(w *world) {
+		if o := w.call("buy"); o.err != nil || s.dials() != 2 || !s.last().modern {
+			t.Fatalf("%+v, %d connections", o, s.dials())
+		}
+	})
+}

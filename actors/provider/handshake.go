@@ -20,6 +20,9 @@ const methodSetLevel = "logging/setLevel"
 // errHandshake is wrapped by what is wrong with a server's answers. Its transport works.
 var errHandshake = errors.New("the server does not speak MCP as it should")
 
+// errModern is a server that answers the handshake with the version that has none.
+var errModern = errors.New("it answered with " + mcp.VersionModern + ", which has no handshake")
+
 // initializeParams say what servers may ask of the pod: its roots, and a question to the user behind a call.
 func initializeParams(build string) []byte {
 	dst := []byte(`{"protocolVersion":"` + versions[0] + `","capabilities":{"roots":{},"elicitation":{"form":{},"url":{}}},"clientInfo":{"name":"acpod","version":`)
@@ -46,6 +49,9 @@ func parseGreeting(result []byte) (greeting, error) {
 	}
 	raw, _ := o.Get("protocolVersion")
 	version, _ := jsonrpc.String(raw)
+	if version == mcp.VersionModern { // which no handshake agrees on
+		return greeting{}, fmt.Errorf("%w: result of initialize: %w", errHandshake, errModern)
+	}
 	if !slices.Contains(versions, version) {
 		answered := "no version"
 		if version != "" {

@@ -106,7 +106,7 @@ func (e *entryReader) useless(s *Server) {
 		set  bool
 	}{
 		{"args", s.Kind == Stdio, s.Args != nil}, {"env", s.Kind == Stdio, s.Env != nil}, {"cwd", s.Kind == Stdio, s.Dir != ""},
-		{"headers", s.Kind != Stdio, s.Headers != nil}, {"oauth", s.Kind != Stdio, s.OAuth},
+		{"headers", s.Kind != Stdio, s.Headers != nil}, {"oauth", s.Kind != Stdio, s.OAuth}, {"protocol_version", s.Kind == HTTP, s.Modern},
 	} {
 		if field.set && !field.kept {
 			e.problem(Problem{File: e.path, Line: s.lineOf(field.name), Server: e.name, Warning: true,
@@ -158,17 +158,18 @@ func isToken(name string) bool {
 
 // fields are the members of an entry that mean something. Each gives what is wrong with its value, or nothing.
 var fields = map[string]func(e *entryReader, n node) string{
-	"type":      (*entryReader).readType,
-	"transport": (*entryReader).readType,
-	"command":   (*entryReader).readCommand,
-	"args":      func(e *entryReader, n node) (bad string) { e.out.server.Args, bad = n.strings(MaxArgs); return bad },
-	"env":       (*entryReader).readEnv,
-	"cwd":       func(e *entryReader, n node) (bad string) { e.out.server.Dir, bad = n.str(); return bad },
-	"url":       func(e *entryReader, n node) string { return e.readURL("url", n) },
-	"serverUrl": func(e *entryReader, n node) string { return e.readURL("serverUrl", n) },
-	"httpUrl":   func(e *entryReader, n node) string { return e.readURL("httpUrl", n) },
-	"headers":   (*entryReader).readHeaders,
-	"oauth":     (*entryReader).readOAuth,
+	"type":             (*entryReader).readType,
+	"transport":        (*entryReader).readType,
+	"command":          (*entryReader).readCommand,
+	"args":             func(e *entryReader, n node) (bad string) { e.out.server.Args, bad = n.strings(MaxArgs); return bad },
+	"env":              (*entryReader).readEnv,
+	"cwd":              func(e *entryReader, n node) (bad string) { e.out.server.Dir, bad = n.str(); return bad },
+	"url":              func(e *entryReader, n node) string { return e.readURL("url", n) },
+	"serverUrl":        func(e *entryReader, n node) string { return e.readURL("serverUrl", n) },
+	"httpUrl":          func(e *entryReader, n node) string { return e.readURL("httpUrl", n) },
+	"headers":          (*entryReader).readHeaders,
+	"oauth":            (*entryReader).readOAuth,
+	"protocol_version": (*entryReader).readVersion,
 	"disabled": func(e *entryReader, n node) (bad string) {
 		v, bad := n.boolean()
 		e.out.disabled = e.out.disabled || v
@@ -335,6 +336,22 @@ func (e *entryReader) readIsolation(n node) string {
 		return "is " + jsonrpc.Show(s) + " and has to be session or shared"
 	}
 	e.out.server.PerSession = s == "session"
+	return ""
+}
+
+// modernVersion is the version of the era without a handshake.
+const modernVersion = "2026-07-28"
+
+// readVersion reads which era of the protocol a server is first spoken to in. Without it, that is found out, which costs a request.
+func (e *entryReader) readVersion(n node) string {
+	s, bad := n.str()
+	switch {
+	case bad != "":
+		return bad
+	case s != "auto" && s != modernVersion:
+		return "is " + jsonrpc.Show(s) + " and has to be auto or " + modernVersion
+	}
+	e.out.server.Modern = s == modernVersion
 	return ""
 }
 

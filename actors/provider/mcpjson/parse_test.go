@@ -48,7 +48,7 @@ func TestAFileAsPeopleWriteItIsRead(t *testing.T) {
 		},
 		"notes": {
 			"type": "streamable-http", "url": "https://notes.example/mcp", "headers": {"Authorization": "Bearer ${NOTES}"},
-			"request_timeout_secs": 5, "log_level": "warning", "ping_interval_secs": 30, "ping_timeout_secs": 1.5,
+			"request_timeout_secs": 5, "log_level": "warning", "protocol_version": "2026-07-28", "ping_interval_secs": 30, "ping_timeout_secs": 1.5,
 		},
 		"off": {"command": "x", "disabled": true},
 	},
@@ -70,7 +70,7 @@ func TestAFileAsPeopleWriteItIsRead(t *testing.T) {
 		t.Errorf("%+v\nwant %+v", files, want)
 	}
 	if want := (Server{Name: "notes", Kind: HTTP, URL: "https://notes.example/mcp", Headers: map[string]string{"Authorization": "Bearer ${NOTES}"},
-		RequestTimeout: 5 * time.Second, LogLevel: "warning", PingInterval: 30 * time.Second, PingTimeout: 1500 * time.Millisecond,
+		RequestTimeout: 5 * time.Second, Modern: true, LogLevel: "warning", PingInterval: 30 * time.Second, PingTimeout: 1500 * time.Millisecond,
 		File: "mcp.json", Line: 11}); !reflect.DeepEqual(notes, want) {
 		t.Errorf("%+v\nwant %+v", notes, want)
 	}
@@ -139,6 +139,7 @@ func TestABadEntryNamesItsLineAndTheOthersLive(t *testing.T) {
 		`{"command": "x", "tool_filter": {"include": [1]}}`:                                       `is left out: tool_filter include item 1 is a number and has to be a string: put it in quotes`,
 		`{"command": "x", "toolFilter": {}}`:                                                      `is left out: "toolFilter" is not known here; write tool_filter with include and exclude`,
 		`{"command": "x", "disabledTools": ["rm"]}`:                                               `is left out: "disabledTools" is not known here; write tool_filter with include and exclude`,
+		`{"url": "https://x/", "protocol_version": "2025-11-25"}`:                                 `is left out: protocol_version is "2025-11-25" and has to be auto or 2026-07-28`,
 		`{"command": "x", "isolation": "none"}`:                                                   `is left out: isolation is "none" and has to be session or shared`,
 		`{"command": "x", "disabled": "yes"}`:                                                     `is left out: disabled is a string and has to be true or false`,
 		`{"command": "x", "request_timeout_secs": 0}`:                                             `is left out: request_timeout_secs has to be a number of seconds from 0.01 to 86400`,

@@ -52,6 +52,7 @@ type Server struct {
 	Dir            string
 	URL            string // HTTP and SSE
 	Headers        map[string]string
+	Modern         bool     // "protocol_version": the server is first spoken to without a handshake
 	OAuth          bool     // an oauth object is there; nothing is done with it yet
 	Include        []string // tool_filter; nil = all, empty = none
 	Exclude        []string
