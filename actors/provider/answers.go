@@ -69,7 +69,8 @@ func (a *actor) unanswered(c *kernel.Ctx, k *call, err error) {
 		}
 		k.question.Fail(answer)
 		if isFault(err) {
-			a.faulted(c, err)
+			a.fault(c, a.conn, k.id)
+			a.opened(c, err)
 		}
 	}
 }

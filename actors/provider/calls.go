@@ -26,8 +26,8 @@ func (a *actor) call(c *kernel.Ctx, m capability.Call) {
 	now := c.Now()
 	a.use(c)
 	k := &call{Call: m, question: q, bytes: m.Bytes, limit: m.Limit}
-	if k.limit.IsZero() {
-		k.limit = now.Add(a.s.cfg.CallMax)
+	if most := now.Add(a.s.cfg.CallMax); k.limit.IsZero() || k.limit.After(most) {
+		k.limit = most
 	}
 	if !a.s.Allows(m.Tool) {
 		a.turnAway(c, k, "tool_filter", fmt.Errorf("%w: tool_filter leaves this tool out", capability.ErrDetached))
@@ -285,12 +285,12 @@ func (a *actor) timeout(c *kernel.Ctx, k *call) {
 	if k.alive && !c.Now().Before(k.limit) {
 		return // it was at work until it had to end
 	}
-	a.faulted(c, capability.ErrTimeout)
+	a.breaker.fault(c.Now())
+	a.opened(c, capability.ErrTimeout)
 }
 
-// faulted counts a fault of the transport that ended one request.
-func (a *actor) faulted(c *kernel.Ctx, err error) {
-	a.breaker.fault(c.Now())
+// opened shows that the breaker is open.
+func (a *actor) opened(c *kernel.Ctx, err error) {
 	if !a.breaker.closed() {
 		a.ended = err
 		a.publish(c)

@@ -40,6 +40,7 @@ type conn struct {
 	heard    time.Time // when the server said something last
 	session  int       // how often the server has lost its session
 	renewing bool      // the server lost its session: the handshake runs again
+	faulted  int64     // what was sent up to this number has failed with a fault that was counted
 	draining bool      // takes no more calls, and ends with the last that it has
 }
 
@@ -87,8 +88,8 @@ func (a *actor) unable(c *kernel.Ctx, err error) {
 	a.conn = nil
 	a.breaker.abandon()
 	a.ended = err
-	a.refuseWaiting(c, err)
 	a.publish(c)
+	a.refuseWaiting(c, err)
 }
 
 // seated goes on when the supervisor has a place.

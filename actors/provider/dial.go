@@ -36,10 +36,11 @@ func (c Config) dial(r mcpjson.Resolved, modern bool) (link.Link, error) {
 
 // log is where a server's stderr goes.
 func (c Config) log(server string) *slog.Logger {
-	if c.Log == nil {
-		return slog.Default().With("server", server)
+	log := c.Log
+	if log == nil {
+		log = slog.Default()
 	}
-	return c.Log.With("server", server)
+	return slog.New(masking{log.With("server", server).Handler()})
 }
 
 // environment is all that a child sees: what every child has, and what its entry says, which wins.

@@ -31,18 +31,34 @@ func (a *actor) broken(c *kernel.Ctx, err error) {
 	var auth *link.AuthError
 	if errors.As(err, &auth) {
 		a.login = login{refused: true, hash: n.resolved.Hash, err: err}
-	} else if isFault(err) {
-		a.breaker.fault(c.Now())
+	} else if isFault(err) && a.harms(n) {
+		a.fault(c, n, a.s.sequence.Load())
 	}
 	a.breaker.abandon()
 	c.Log().Warn("a provider's connection ended", "server", a.s.entry.Name, "started", started, "error", shown(err))
 	a.end(c, err)
 	a.ended = err
+	a.publish(c)
 	if !started {
 		a.refuseWaiting(c, err)
 	}
 	a.again(c)
-	a.publish(c)
+}
+
+// harms tells whether the end of a connection counts for the breaker, which is about calls: an attempt that only the pod made of itself, or a
+// death of which nobody took notice, has its backoff, and is no reason to refuse the first one who calls.
+func (a *actor) harms(n *conn) bool {
+	return a.breaker.probing || len(a.calls.waiting) > 0 || n.phase == ready && len(a.calls.byID) > 0
+}
+
+// fault counts a fault of the transport, unless it is the same as one that was counted: what was sent before that, over the same connection, fails
+// with it.
+func (a *actor) fault(c *kernel.Ctx, n *conn, sent int64) {
+	if n.faulted > 0 && sent <= n.faulted {
+		return
+	}
+	n.faulted = a.s.sequence.Load()
+	a.breaker.fault(c.Now())
 }
 
 // end ends the connection. Whatever is on it is told why.
@@ -99,8 +115,8 @@ func (a *actor) linkEnded(c *kernel.Ctx, m linkEnded) {
 	a.conn = nil
 	a.count(c)
 	a.leaveSeat(c)
-	a.next(c)
 	a.publish(c)
+	a.next(c)
 }
 
 // next is what comes after the end of a connection: another one, for calls that have come meanwhile, or for who wants a list and

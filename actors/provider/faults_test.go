@@ -69,13 +69,12 @@ func TestAServerThatDiedIsStartedAgainWithABackoffThatGrows(t *testing.T) {
 		if s.dials() != 3 {
 			t.Errorf("%d attempts", s.dials())
 		}
-		// Three faults have opened the breaker, so the next comes after it.
-		w.pass(59 * time.Second)
+		w.pass(2*time.Second - time.Millisecond)
 		if s.dials() != 3 || w.state() != capability.Failed {
 			t.Errorf("%d attempts, %v", s.dials(), w.state())
 		}
 		s.set(func() { s.refuse = nil })
-		w.pass(2 * time.Second)
+		w.pass(time.Millisecond)
 		if s.dials() != 4 || w.state() != capability.Ready {
 			t.Errorf("%d attempts, %v", s.dials(), w.state())
 		}
@@ -386,7 +385,10 @@ func TestAStartThatFailsClosesItsConnection(t *testing.T) {
 				if s.first().ctx.Err() == nil {
 					t.Error("its connection is open")
 				}
-				w.pass(10 * time.Minute)
+				for range 2 {
+					w.call("buy")
+					w.pass(time.Minute)
+				}
 				state := w.node("shop").Attrs["breaker"]
 				if c.fault == (state == "closed") {
 					t.Errorf("the breaker is %v", state)
@@ -417,4 +419,65 @@ func TestFaultsAreThoseOfATransport(t *testing.T) {
 	if isFault(nil) {
 		t.Error("no error is one")
 	}
+}
+
+func TestWhatFailsTogetherIsOneFault(t *testing.T) {
+	s := newFakeServer("buy")
+	s.silent["tools/call"] = true
+	play(t, with(s), func(w *world) {
+		w.discover()
+		for range 3 {
+			for range 5 {
+				w.call("buy")
+			}
+			calls := s.heard("tools/call")
+			if w.node("shop").Attrs["breaker"] != "closed" {
+				t.Fatalf("it opened after %d calls, of which five at a time have failed", len(calls)-5)
+			}
+			for _, m := range calls[len(calls)-5:] {
+				s.last().to.Failed(m.id, errCut)
+			}
+			w.pass(0)
+		}
+		if w.node("shop").Attrs["breaker"] != "open" {
+			t.Error("it did not open after the third time")
+		}
+	})
+	s = newFakeServer("buy")
+	s.silent["tools/call"] = true
+	play(t, with(s), func(w *world) {
+		for range 5 {
+			w.call("buy")
+		}
+		for _, m := range s.heard("tools/call")[:4] { // as a link ends that tells each of its requests first
+			s.last().to.Failed(m.id, errCut)
+		}
+		s.last().die(errCut)
+		w.pass(0)
+		if got := w.node("shop").Attrs["breaker"]; got != "closed" {
+			t.Errorf("one death of a connection: %v", got)
+		}
+		s.set(func() { s.answer = ok })
+		if o := w.call("buy"); o.err != nil {
+			t.Error(o.err)
+		}
+	})
+}
+
+func TestAttemptsThatNobodyWaitedForAreNoReasonToRefuseACall(t *testing.T) {
+	s := newFakeServer("buy")
+	s.refuse = errCut
+	cfg := with(s)
+	cfg.Set.IdleTTL = time.Hour
+	play(t, cfg, func(w *world) {
+		w.discover()
+		w.pass(10 * time.Minute)
+		if n := s.dials(); n < 6 {
+			t.Fatalf("%d attempts", n)
+		}
+		s.set(func() { s.refuse, s.answer = nil, ok })
+		if o := w.call("buy"); o.err != nil {
+			t.Error(o.err)
+		}
+	})
 }

@@ -216,9 +216,6 @@ func (a *actor) unlisted(c *kernel.Ctx, err error) {
 	c.Refuse("list")
 	c.Log().Warn("tools could not be listed again; the list before holds", "server", a.s.entry.Name, "error", shown(a.redacted(err)))
 	a.list.last = c.Now()
-	if isFault(err) {
-		a.faulted(c, err)
-	}
 	if a.list.again {
 		a.changed(c)
 	}

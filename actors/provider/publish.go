@@ -3,6 +3,7 @@ package provider
 import (
 	"cmp"
 	"errors"
+	"time"
 
 	"github.com/acpod/acpod/actors/capability"
 	"github.com/acpod/acpod/actors/capability/redact"
@@ -12,13 +13,13 @@ import (
 
 // publish shows where the server stands, when that is another place than the one that is shown.
 func (a *actor) publish(c *kernel.Ctx) {
-	state, why := a.state(c)
+	state, why, cause := a.state(c)
 	c.Attr("breaker", a.breaker.state(c.Now()))
 	now := a.s.Tools()
 	if now.State == state && now.Reason == why && now.List == a.list.list {
 		return
 	}
-	if !a.s.show(c.Self().Gen(), &capability.Toolset{State: state, Reason: why, List: a.list.list}) {
+	if !a.s.show(c.Self().Gen(), &capability.Toolset{State: state, Reason: why, Cause: cause, List: a.list.list}) {
 		c.Refuse("abandoned")
 		return
 	}
@@ -31,25 +32,26 @@ func (a *actor) publish(c *kernel.Ctx) {
 }
 
 // state is where callers stand with the server, and why.
-func (a *actor) state(c *kernel.Ctx) (capability.State, string) {
+func (a *actor) state(c *kernel.Ctx) (capability.State, string, error) {
 	n := a.conn
 	switch {
 	case a.login.refused:
-		return capability.LoggedOut, shown(a.login.err)
+		return capability.LoggedOut, shown(a.login.err), a.refusal(a.login.err)
 	case !a.breaker.closed():
-		open := &capability.BreakerError{RetryAfter: brokenFor}
+		_, after := a.breaker.admits(c.Now())
+		open := &capability.BreakerError{RetryAfter: max(after, time.Second)}
 		if a.ended == nil {
-			return capability.Failed, open.Error()
+			return capability.Failed, open.Error(), open
 		}
-		return capability.Failed, shown(a.ended)
+		return capability.Failed, shown(a.ended), open
 	case n != nil && n.phase == ready:
-		return capability.Ready, a.list.reason
+		return capability.Ready, a.list.reason, nil
 	case n != nil && n.phase != ending && a.list.list == nil:
-		return capability.Connecting, ""
+		return capability.Connecting, "", nil
 	case a.ended != nil && (a.failures > 1 || a.list.list == nil):
-		return capability.Failed, shown(a.ended)
+		return capability.Failed, shown(a.ended), a.ended
 	}
-	return capability.Idle, ""
+	return capability.Idle, "", nil
 }
 
 // shown is an error for people: one line, printable, bounded.
