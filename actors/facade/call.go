@@ -1,6 +1,7 @@
 package facade
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"errors"
 	"net/http"
@@ -101,6 +102,11 @@ func (x *exchange) finish(respond responder, delivery *capability.Delivery, err 
 		x.ended(respond, err, capability.OutcomeUnknown)
 		return
 	}
+	if object := missingCapability(delivery.Raw); object != nil && x.stateless {
+		delivery.Done()
+		x.missing(respond, object)
+		return
+	}
 	// Only a write that failed says that the client has not got it: one that reads its answer may close at once.
 	if err := respond.respond(resultAnswer(x.id, delivery.Raw, x.stateless)); err != nil {
 		x.front.count("client_gone")
@@ -108,6 +114,41 @@ func (x *exchange) finish(respond responder, delivery *capability.Delivery, err 
 		return
 	}
 	delivery.Done()
+}
+
+// missing tells a client of the stateless versions that a server needs what this client has not declared: as the error that
+// its version has for that, since it is for the client and not for the model.
+func (x *exchange) missing(respond responder, object []byte) {
+	x.front.count("missing_capability")
+	a := errorAnswer(x.id, object)
+	if n, ok := respond.(*notes); ok {
+		if n.close(); n.streaming {
+			_ = n.respond(a)
+			return
+		}
+	}
+	_ = a.send(x.paced, http.StatusBadRequest)
+}
+
+// missingCapability finds the error missingClientCapability of a server in the result that stands for it.
+func missingCapability(result []byte) []byte {
+	const longest = 64 << 10
+	if len(result) > longest || !bytes.Contains(result, []byte("-32021")) {
+		return nil
+	}
+	object, _ := jsonrpc.ParseObject(result)
+	raw, _ := object.Get("_meta")
+	meta, _ := jsonrpc.ParseObject(raw)
+	told, _ := meta.Get("acpod.dev/error")
+	fault, err := jsonrpc.ParseObject(told)
+	if err != nil {
+		return nil
+	}
+	raw, _ = fault.Get("code")
+	if code, ok := jsonrpc.Int(raw); !ok || code != missingClientCapability {
+		return nil
+	}
+	return bytes.Clone(told)
 }
 
 // responder is where the answer of a call goes.

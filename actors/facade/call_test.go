@@ -147,7 +147,7 @@ func TestBadArgumentsAreRefusedAndReachNobody(t *testing.T) {
 		call(searchTool, `{"limit":1.5}`), call(searchTool, `{"cursor":{}}`), call(searchTool, `{"cursor":"made up"}`), call(searchTool, `{"detail":"none"}`), call(searchTool, `{"words":"x"}`),
 		call(searchTool, `{"query":"a","query":"b"}`),
 		call(executeTool, `{}`), call(executeTool, `null`), call(executeTool, `{"name":null}`), call(executeTool, `{"name":7}`), call(executeTool, `{"name":"katashiro.read","name":"katashiro.write"}`),
-		call(executeTool, `{"name":"katashiro.read","arguments":"{}"}`), call(executeTool, `{"name":"katashiro.read","arguments":[]}`), call(executeTool, `{"name":"katashiro.read","arguments":1}`),
+		call(executeTool, `{"name":"katashiro.read","arguments":"[]"}`), call(executeTool, `{"name":"katashiro.read","arguments":[]}`), call(executeTool, `{"name":"katashiro.read","arguments":1}`),
 		call(executeTool, `{"name":"katashiro.read","idempotency_key":5}`), call(executeTool, `{"name":"katashiro.read","idempotency_key":"`+strings.Repeat("é", 129)+`"}`),
 		call(executeTool, `{"name":"katashiro.write","n":5}`), call(executeTool, `{"name":"katashiro.write","arguments":{"n":"five"}}`),
 	} {

@@ -56,7 +56,7 @@ func (x *exchange) directTools() [][]byte {
 	defer cancel()
 	var list [][]byte
 	shown := map[string]bool{}
-	for _, one := range visible(ctx, x.caller, x.front.cfg.Direct) {
+	for _, one := range capability.Direct(ctx, x.caller, x.front.cfg.Direct) {
 		name := one.Name
 		if reserved(name) {
 			name = one.Server + "." + name
@@ -102,14 +102,3 @@ func (f *front) isDirect(tool string) bool {
 
 // reserved names are the built-in tools': no direct tool takes one.
 func reserved(name string) bool { return name == searchTool || name == executeTool }
-
-// visible are those of the names that a caller may execute now.
-func visible(_ context.Context, who capability.Caller, names []string) []capability.Capability {
-	var list []capability.Capability
-	for _, name := range names {
-		if r := who.View.Load().Resolve(name, true); r.Refusal == nil {
-			list = append(list, r.Capability)
-		}
-	}
-	return list
-}

@@ -20,8 +20,9 @@ const stateless = "2026-07-28"
 
 // JSON-RPC codes of the protocol versions from stateless on.
 const (
-	headerMismatch     = -32020
-	unsupportedVersion = -32022
+	headerMismatch          = -32020
+	missingClientCapability = -32021
+	unsupportedVersion      = -32022
 )
 
 const (
