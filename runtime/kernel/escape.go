@@ -13,7 +13,7 @@ const AttrChars = 64
 // sequences, and what is longer than max characters is cut with an ellipsis. The result is one line.
 func Escape(s string, max int) string {
 	if len(s) > 4*max {
-		s = s[:4*max+utf8.UTFMax] // enough for the first max characters, whatever they are
+		s = s[:min(len(s), 4*max+utf8.UTFMax)] // enough for the first max characters, whatever they are
 	}
 	q := strconv.Quote(s)
 	q = strings.ReplaceAll(q[1:len(q)-1], `\"`, `"`)
