@@ -4,21 +4,39 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/http/httptrace"
+	"sync"
 	"time"
 )
 
+// Bounds of the wait for the server's own stream, before requests go.
+const (
+	askTimeout = 2 * time.Second        // until it was asked for
+	askGrace   = 100 * time.Millisecond // then, for its head: there are servers that write it with the first event
+)
+
 // listenAnew opens the stream by which the server says what belongs to no request, once it has taken notifications/initialized.
-// Of one session there is one.
+// Of one session there is one. It waits until the server was asked for it: what a server would say by a stream that is not there yet, a
+// question during a call even, it says to nobody.
 func (l *httpLink) listenAnew() {
+	asked := make(chan struct{})
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	if !l.up || l.modern {
+		l.mu.Unlock()
 		return
 	}
 	l.unlistenLocked()
 	ctx, cancel := context.WithCancel(l.ctx)
 	l.unlisten = cancel
-	l.running.Go(func() { l.listen(ctx) })
+	l.running.Go(func() { l.listen(ctx, sync.OnceFunc(func() { close(asked) })) })
+	l.mu.Unlock()
+	late := time.NewTimer(askTimeout)
+	defer late.Stop()
+	select {
+	case <-asked:
+	case <-late.C:
+	case <-ctx.Done():
+	}
 }
 
 func (l *httpLink) unlistenLocked() {
@@ -29,12 +47,13 @@ func (l *httpLink) unlistenLocked() {
 }
 
 // listen reads that stream, and opens it again when it ends, until the server says that it has none (405) or the session is over.
-func (l *httpLink) listen(ctx context.Context) {
+// asked is called when the server was asked for the first, at the latest when that came to nothing.
+func (l *httpLink) listen(ctx context.Context, asked func()) {
 	var m mark
 	for fruitless := 0; ; {
 		begun := time.Now()
 		last := m.id
-		err := l.listenOnce(ctx, &m)
+		err := l.listenOnce(ctx, &m, asked)
 		switch {
 		case ctx.Err() != nil:
 			return
@@ -55,17 +74,22 @@ func (l *httpLink) listen(ctx context.Context) {
 	}
 }
 
-func (l *httpLink) listenOnce(ctx context.Context, m *mark) error {
+func (l *httpLink) listenOnce(ctx context.Context, m *mark, asked func()) error {
+	defer asked()
 	room, err := acquire(ctx, l.to.Account(), exchangeBytes)
 	if err != nil {
 		return err
 	}
 	defer room.Release()
-	resp, end, err := l.get(ctx, l.where(), m.id)
+	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		WroteRequest: func(httptrace.WroteRequestInfo) { time.AfterFunc(askGrace, asked) },
+	})
+	resp, end, err := l.get(traced, l.where(), m.id)
 	if err != nil {
 		return err
 	}
 	defer end()
+	asked()
 	return l.hear(ctx, resp, m, nil)
 }
 

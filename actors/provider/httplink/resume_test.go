@@ -261,3 +261,34 @@ func TestACancelledRequestThatWaitsForItsPlaceIsNeverSent(t *testing.T) {
 		t.Error("the server heard of it")
 	}
 }
+
+// TestRequestsGoWhenTheServersOwnStreamWasAskedFor: and not never, when that brings nothing.
+func TestRequestsGoWhenTheServersOwnStreamWasAskedFor(t *testing.T) {
+	for name, wait := range map[string]time.Duration{"open": 0, "silent": askGrace} {
+		bubble(t, func(w http.ResponseWriter, r *http.Request, g got) {
+			switch {
+			case g.method != http.MethodGet:
+				ordinary(func(w http.ResponseWriter, _ *http.Request, g got) { reply(w, g, `{}`) })(w, r, g)
+			case name == "open":
+				startEvents(w, ": here\n\n")
+				fallthrough
+			default:
+				<-r.Context().Done()
+			}
+		}, func(t *testing.T, s *site, o Options) {
+			begun := time.Now()
+			r := run(t, o, 1<<20)
+			r.initialize()
+			r.request(2, "tools/call")
+			r.answer("2")
+			if waited := time.Since(begun); waited != wait {
+				t.Errorf("%s: the request went after %v, want %v", name, waited, wait)
+			}
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			if got := s.seen[2].method; got != http.MethodGet {
+				t.Errorf("%s: %s came before the stream was asked for", name, got)
+			}
+		})
+	}
+}
