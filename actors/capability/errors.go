@@ -16,10 +16,17 @@ var ErrDetached = errors.New("the server is not connected")
 var ErrNeedsLogin = errors.New("the server refuses the pod's credentials; its operator has to log in")
 
 // BreakerError says that calls of a server are refused for a while, because its transport failed too often.
-type BreakerError struct{ RetryAfter time.Duration } // at least a second
+type BreakerError struct {
+	Server     string        // its declared name; "" = not said
+	RetryAfter time.Duration // at least a second
+}
 
 func (e *BreakerError) Error() string {
-	return "the server has failed too often; it is tried again in " + e.RetryAfter.Round(time.Second).String()
+	who := "the server"
+	if e.Server != "" {
+		who += " " + e.Server
+	}
+	return who + " has failed too often; it is tried again in " + e.RetryAfter.Round(time.Second).String()
 }
 
 // NotSent wraps the reason why a call never left the pod, so that a repeat is safe.

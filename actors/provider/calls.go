@@ -106,7 +106,7 @@ func (a *actor) admitted(c *kernel.Ctx, k *call) {
 			ok, after = false, time.Second
 		}
 		if !ok {
-			a.refuse(c, k, "breaker", &capability.BreakerError{RetryAfter: after})
+			a.refuse(c, k, "breaker", &capability.BreakerError{Server: a.s.entry.Name, RetryAfter: after})
 			return
 		}
 		a.breaker.probe()

@@ -135,7 +135,7 @@ func (a *actor) next(c *kernel.Ctx) {
 		a.breaker.probe()
 		a.wake(c)
 	case calls:
-		a.refuseWaiting(c, &capability.BreakerError{RetryAfter: after})
+		a.refuseWaiting(c, &capability.BreakerError{Server: a.s.entry.Name, RetryAfter: after})
 	default:
 		a.answerAsking()
 	}

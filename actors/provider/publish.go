@@ -39,7 +39,7 @@ func (a *actor) state(c *kernel.Ctx) (capability.State, string, error) {
 		return capability.LoggedOut, shown(a.login.err), a.refusal(a.login.err)
 	case !a.breaker.closed():
 		_, after := a.breaker.admits(c.Now())
-		open := &capability.BreakerError{RetryAfter: max(after, time.Second)}
+		open := &capability.BreakerError{Server: a.s.entry.Name, RetryAfter: max(after, time.Second)}
 		if a.ended == nil {
 			return capability.Failed, open.Error(), open
 		}
