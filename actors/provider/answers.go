@@ -60,7 +60,7 @@ func (a *actor) unanswered(c *kernel.Ctx, k *call, err error) {
 	default:
 		err = a.redacted(err)
 		a.finish(c, k)
-		var answer error = fmt.Errorf("%w: %w", capability.ErrDetached, err)
+		answer := fmt.Errorf("%w: %w", capability.ErrDetached, err)
 		if full, ok := errors.AsType[*kernel.Overloaded](err); ok {
 			answer = full
 		}

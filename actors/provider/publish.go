@@ -63,10 +63,14 @@ func (a *actor) redacted(err error) error {
 		return err
 	}
 	clean := func(s string) string { return redact.TextWith(a.conn.resolved.Secrets, s) }
-	if exit, ok := errors.AsType[*link.ExitError](err); ok && err == error(exit) {
-		return &link.ExitError{How: exit.How, Stderr: clean(exit.Stderr)}
-	}
 	text := err.Error()
+	if exit, ok := errors.AsType[*link.ExitError](err); ok {
+		bare := &link.ExitError{How: exit.How, Stderr: clean(exit.Stderr)}
+		if text == exit.Error() {
+			return bare
+		}
+		return &masked{clean(text), bare}
+	}
 	if now := clean(text); now != text {
 		return &masked{now, err}
 	}
