@@ -167,7 +167,7 @@ func (d *desk) own(c *kernel.Ctx, i int) (Configured, error) {
 		d.instances = map[int]instance{}
 	}
 	d.instances[i] = instance{source, ref}
-	d.publish(c)
+	d.republish(c) // and no more: whose call this is for has not said yet what it waits for
 	return source, nil
 }
 
