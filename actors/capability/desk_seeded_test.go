@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -25,6 +26,19 @@ func TestWhateverHappensInWhateverOrder(t *testing.T) {
 	}
 }
 
+// TestWhateverConfiguredServersDo is the same with servers of the operator's, which list, fail, hang and come back as they like, one of which each
+// session has of its own. A name that was shown or used never leads elsewhere.
+func TestWhateverConfiguredServersDo(t *testing.T) {
+	for seed := range uint64(40) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			ours := []*fakeServer{newServer("files", Idle, nil).but("pay"), newServer("shop", Idle, nil)}
+			own := &fakeIsolated{fakeServer: newServer("browser", Idle, nil)}
+			cfg := DeskConfig{Limits: DeskLimits{Calls: 8, Keys: 4, KeptBytes: 128}, Pins: &fakePins{}, Configured: []Configured{own}}
+			runWith(t, cfg, ours, func(w *world) { (&chaos{w: w, rand: rand.New(rand.NewPCG(seed, 2)), ours: ours, own: own}).play() })
+		})
+	}
+}
+
 type chaos struct {
 	w       *world
 	rand    *rand.Rand
@@ -35,15 +49,19 @@ type chaos struct {
 	hangs   []context.CancelFunc
 	open    []*kernel.Question
 	keyed   map[string]int // by key and argument: how often it was sent
+	ours    []*fakeServer
+	own     *fakeIsolated
+	meant   map[string]binding // what names meant that were shown
 }
 
 func (x *chaos) play() {
 	w := x.w
-	x.done, x.keyed = make(chan struct{}, 1000), map[string]int{}
+	x.done, x.keyed, x.meant = make(chan struct{}, 1000), map[string]int{}, map[string]binding{}
 	for range 200 {
 		x.step()
 		synctest.Wait()
 		x.drain()
+		x.names()
 	}
 	for _, hang := range x.hangs {
 		hang()
@@ -85,6 +103,10 @@ func (x *chaos) play() {
 func (x *chaos) step() {
 	w, r := x.w, x.rand
 	server := []string{"shop", "bank"}[r.IntN(2)]
+	if len(x.ours) > 0 && r.IntN(4) == 0 {
+		x.configured()
+		return
+	}
 	switch r.IntN(14) {
 	case 0:
 		if len(x.sources) < 20 {
@@ -124,6 +146,9 @@ func (x *chaos) step() {
 func (x *chaos) call(server string) {
 	w, r := x.w, x.rand
 	name := []string{"go", server + ".go", "pay", server + ".read", "nope", server + ".nope"}[r.IntN(6)]
+	if len(x.ours) > 0 && r.IntN(2) == 0 {
+		name = []string{"files.go", "browser.go", "files.pay", "browser.nope", "other", "files.other"}[r.IntN(6)]
+	}
 	request := Request{Name: name, Arguments: []byte([]string{`{}`, `{"n":1}`, `{"n":"x"}`}[r.IntN(3)]), RequestID: fmt.Sprint(r.IntN(4)), EndsOnClose: r.IntN(4) == 0}
 	if r.IntN(2) == 0 {
 		request.Key = fmt.Sprint("k", r.IntN(3))
@@ -150,11 +175,87 @@ func (x *chaos) call(server string) {
 	}()
 }
 
+// configured lets one of the operator's servers do something, or somebody search.
+func (x *chaos) configured() {
+	s := x.ours[x.rand.IntN(len(x.ours))]
+	if n := len(x.own.made); n > 0 && x.rand.IntN(3) == 0 {
+		s = x.own.made[x.rand.IntN(n)]
+	}
+	switch x.rand.IntN(4) {
+	case 0:
+		lists := []*List{tools("go", "pay", "read!"), tools("other"), described(false, "go: is another"), s.Tools().List}
+		s.become(Toolset{State: State(x.rand.IntN(6)), List: lists[x.rand.IntN(len(lists))]})
+	case 1:
+		if n := len(x.own.made); n > 0 {
+			x.own.made[x.rand.IntN(n)].ref.Stop(nil)
+		}
+	default:
+		ctx, cancel := context.WithCancel(context.Background())
+		x.hangs = append(x.hangs, cancel)
+		x.begun++
+		who := x.w.caller
+		who.Desk = x.w.desk.Current()
+		names := []string{"go", "files.other", "pay"}
+		direct := x.rand.IntN(3) == 0
+		go func() {
+			if direct {
+				Direct(ctx, who, names)
+			} else if _, lease, err := Search(ctx, who, Query{}); err == nil {
+				lease.Release()
+			}
+			x.done <- struct{}{}
+		}()
+	}
+}
+
+// discovered answers a server's question for its list, now, or never.
+func (x *chaos) discovered(s *fakeSource, q *kernel.Question) {
+	switch x.rand.IntN(4) {
+	case 0:
+		x.open = append(x.open, q)
+		return
+	case 1:
+		s.set.Store(&Toolset{State: Failed, Reason: "why", List: s.Tools().List})
+	default:
+		s.set.Store(&Toolset{State: Ready, List: tools("go", "pay", "read!")})
+	}
+	q.Answer(Discovered{}, nil)
+}
+
+// names looks at what names mean that were given: the same for ever.
+func (x *chaos) names() {
+	v := x.w.view.Load()
+	v.names.all(func(name string, b binding) bool {
+		if was, known := x.meant[name]; known && was != b {
+			x.w.t.Errorf("%q meant %v and means %v", name, was, b)
+		}
+		x.meant[name] = b
+		return true
+	})
+	for _, c := range v.Catalog() {
+		if c.configured && !v.roster.servers[c.at].Allows(c.Tool.Name) {
+			x.w.t.Errorf("%+v is shown, and its filter does not allow it", c)
+		}
+	}
+}
+
 // drain takes what reached the servers and answers some of it.
 func (x *chaos) drain() {
-	for _, s := range x.sources {
+	servers := slices.Clone(x.sources)
+	for _, s := range x.ours {
+		servers = append(servers, s.fakeSource)
+	}
+	if x.own != nil {
+		for _, s := range x.own.made {
+			servers = append(servers, s.fakeSource)
+		}
+	}
+	for _, s := range servers {
 		for s.probe.Pending() > 0 {
 			g := s.probe.Next(x.w.t)
+			if _, ok := g.Msg.(discover); ok {
+				x.discovered(s, g.Question)
+			}
 			call, ok := g.Msg.(Call)
 			if !ok {
 				continue

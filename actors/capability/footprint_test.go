@@ -3,10 +3,16 @@
 package capability
 
 import (
+	"context"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+
+	"github.com/acpod/acpod/runtime/kernel"
+	"github.com/acpod/acpod/runtime/kerneltest"
 )
 
 // compileCost is what f allocates in all, so at least what it holds at once.
@@ -81,5 +87,58 @@ func TestKeptSchemasCostWhatIsCounted(t *testing.T) {
 			t.Errorf("%s: %d bytes are held, %d are counted", name, cost, counted)
 		}
 		runtime.KeepAlive(s)
+	}
+}
+
+// TestConfiguredServersCostASessionLittle: what twenty thousand desks have in common is there once, before and after their agents have searched.
+func TestConfiguredServersCostASessionLittle(t *testing.T) {
+	const desks, most = 500, 3 << 10
+	var servers []Configured
+	for i := range 10 {
+		var names []string
+		for j := range 50 {
+			names = append(names, fmt.Sprintf("tool_%d_%d", i, j))
+		}
+		servers = append(servers, newServer(fmt.Sprintf("server-%d", i), Ready, tools(names...)))
+	}
+	live := func() int64 {
+		for range 3 {
+			runtime.GC()
+		}
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	cost := func(roster *Roster, search bool) int64 {
+		k := kerneltest.Start(t, kernel.Options{})
+		parent, _ := kerneltest.Root(t, k)
+		before := live()
+		var callers []Caller
+		for i := range desks {
+			view := new(atomic.Pointer[View])
+			desk := kerneltest.Spawn(t, parent, DeskSpec(fmt.Sprint(i), DeskConfig{Tag: fmt.Sprint(i), View: view, Roster: roster, Ledger: newMemoryLedger(), Schemas: NewSchemas()}))
+			callers = append(callers, Caller{Desk: desk, View: view, Account: k.Account()})
+		}
+		for _, who := range callers {
+			if !search {
+				continue
+			}
+			text, lease, err := Search(context.Background(), who, Query{Text: "tool"})
+			if err != nil || !strings.Contains(string(text), `"total":500`) {
+				t.Fatalf("%s %v", text, err)
+			}
+			lease.Release()
+		}
+		kerneltest.Eventually(t, "all have published", func() bool {
+			return !slices.ContainsFunc(callers, func(c Caller) bool { return c.View.Load() == nil })
+		})
+		held := (live() - before) / desks
+		runtime.KeepAlive(callers)
+		return held
+	}
+	none, rest, searched := cost(nil, false), cost(NewRoster(servers), false), cost(NewRoster(servers), true)
+	t.Logf("a desk costs %d bytes without configured servers, %d with ten of fifty tools, %d once it was searched", none, rest, searched)
+	if rest-none > most || searched-none > most {
+		t.Errorf("ten servers cost a desk %d bytes, and %d once it was searched; %d is the most", rest-none, searched-none, most)
 	}
 }
