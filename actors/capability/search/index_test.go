@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -119,5 +120,46 @@ func TestASearchMaySeeAnyMixOfToolsInAnyOrder(t *testing.T) {
 		if len(slices.Compact(got)) != len(entries)-1 {
 			t.Fatal("an entry is found twice")
 		}
+	}
+}
+
+func TestOfALongToolOnlySoMuchIsRead(t *testing.T) {
+	long := strings.Repeat("- ", maxText/2)
+	var schema strings.Builder
+	schema.WriteString(`{"properties":{"first":{}`)
+	for i := range maxParams {
+		fmt.Fprintf(&schema, `,"p%cx%c":{}`, 'a'+i%26, 'a'+i/26)
+	}
+	schema.WriteString(`,"last":{},"` + long + `late":{}}}`)
+	index := NewIndex([]Tool{
+		{Name: "short" + long + "zebra", Description: "early" + long + "yak", Schema: []byte(schema.String())},
+		{Name: strings.Repeat("ox_", 300), Schema: []byte(`{"properties":{"` + long + `late":{}}}`)},
+	})
+	for term, want := range map[string]bool{"short": true, "early": true, "first": true, "zebra": false, "yak": false, "last": false, "lat": false} {
+		if got := index.find(term) != nil; got != want {
+			t.Errorf("%s: found %v, want %v", term, got, want)
+		}
+	}
+	if ox := index.find("ox"); len(ox) != 1 || ox[0].count[inName] != 255 || index.docs[1].sizes[inName] != 300 {
+		t.Errorf("300 times one word are %+v", ox)
+	}
+}
+
+func TestAWordIsTheBeginningOfSoManyTerms(t *testing.T) {
+	tools := make([]Tool, 2*maxPrefix)
+	for i := range tools {
+		tools[i].Name = fmt.Sprintf("abcd%c%cq", 'a'+i%26, 'a'+i/26)
+	}
+	entries := entriesOf("s", NewIndex(tools))
+	found := 0
+	r := newRanking(&tuned, entries)
+	r.word(wanted{term: "abcd"})
+	for _, score := range r.scores {
+		if score > 0 {
+			found++
+		}
+	}
+	if found != maxPrefix {
+		t.Errorf("found %d of %d", found, maxPrefix)
 	}
 }

@@ -31,7 +31,7 @@ func read(query string) asked {
 	var raw []string
 	eachWord(query, func(w string, _ bool) bool {
 		raw = append(raw, w)
-		return len(raw) < 4*maxAsked
+		return true
 	})
 	before := ""
 	for len(raw) > 0 {

@@ -1,6 +1,7 @@
 package search
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -29,8 +30,19 @@ func TestAQueryIsReadIntoWhatIsWanted(t *testing.T) {
 			t.Errorf("%q: got %q, want %q", query, got, want)
 		}
 	}
-	if q := read(strings.Repeat("word", 3) + strings.Repeat(" w0rd", 1000)); len(q.words) > maxAsked {
-		t.Errorf("%d words are wanted", len(q.words))
+}
+
+func TestOfALongQueryOnlySoMuchCounts(t *testing.T) {
+	var text strings.Builder
+	for i := range 600 {
+		fmt.Fprintf(&text, "w%c%cx_y ", 'a'+i%26, 'a'+i/26)
+	}
+	q := read(text.String())
+	if len(q.words) != maxAsked || len(q.pieces) != maxAsked {
+		t.Errorf("%d words and %d names are wanted", len(q.words), len(q.pieces))
+	}
+	if q := read(strings.Repeat("- ", maxText) + "word"); len(q.words) != 0 {
+		t.Errorf("%d words of what comes late", len(q.words))
 	}
 }
 

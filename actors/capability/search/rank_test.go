@@ -108,7 +108,7 @@ func TestAToolIsFoundByItsNameHoweverThatIsSpelt(t *testing.T) {
 			t.Errorf("%q: got %v, want %d first", query, got, want)
 		}
 	}
-	for query, want := range map[string][]int{"ile_li": {0}, "d_fil": {3, 0}, "eadm": {2}, "_": {0, 1, 3}} {
+	for query, want := range map[string][]int{"ile_li": {0}, "d_fil": {3, 0}, "eadm": {2}, "_": {0, 1, 3}, "adFil": {0, 1, 3}, "ET US": {4}} {
 		got := Rank(query, entries)
 		for _, i := range want {
 			if !slices.Contains(got, i) {
@@ -148,10 +148,25 @@ func TestWhereAWordStandsDecides(t *testing.T) {
 		t.Errorf("got %v, want all, the name first, and the first sentence before what comes later", got)
 	}
 	all := []Entry{
-		{NewDoc("kayak", "Kayak, kayak and kayak", nil), "s"},
-		{NewDoc("other", "Rents a kayak for the weekend", nil), "s"},
+		{NewDoc("kayak_weekend", "", nil), "s"},
+		{NewDoc("other", "Rents a kayak quietly for the weekend", nil), "s"},
+		{NewDoc("first", "Rents a flat for some days of one year", nil), "s"},
+		{NewDoc("second", "Quietly goes through the forest with nobody", nil), "s"},
 	}
-	if got := Rank("rent weekend kayak", all); got[0] != 1 {
+	if got := Rank("quietly rent weekend kayak", all); got[0] != 1 {
 		t.Errorf("got %v, want the one with all words first", got)
+	}
+}
+
+// Words speak for the decoy, the name for the other.
+func TestANameCountsMoreThanAllWords(t *testing.T) {
+	entries := []Entry{
+		{NewDoc("fetch_page_page_fetch", "Fetch page, please: call to fetch a page. Call it for each page", nil), "s"},
+		{NewDoc("fetch_page", "", nil), "s"},
+	}
+	for _, query := range []string{"fetch page", "please call fetch_page for each page", "please call s.fetchPage for each page"} {
+		if got := Rank(query, entries); got[0] != 1 {
+			t.Errorf("%q: got %v", query, got)
+		}
 	}
 }
