@@ -1,7 +1,7 @@
 // MCP's own conformance suite for clients against the HTTP provider of the built pod: the suite serves, and each scenario's client is
-// `acpod mcp …` (client.mjs). Without OAuth, which the pod does not have yet, and without extensions.
+// `acpod mcp …` (client.mjs). What is left out, and what is expected to fail, stands in client-expected.json with its reason.
 import assert from 'node:assert/strict';
-import {spawn} from 'node:child_process';
+import {spawn, spawnSync} from 'node:child_process';
 import {mkdtemp, readdir, readFile, rm, writeFile} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
@@ -10,7 +10,7 @@ import {after, describe, test} from 'node:test';
 const v1 = '2025-06-18', v2 = '2025-11-25', v3 = '2026-07-28';
 const suite = join(import.meta.dirname, 'node_modules/@modelcontextprotocol/conformance/dist/index.js');
 const client = join(import.meta.dirname, 'client.mjs');
-const expected = JSON.parse(await readFile(join(import.meta.dirname, 'client-expected.json'), 'utf8'));
+const {failures, left_out: leftOut} = JSON.parse(await readFile(join(import.meta.dirname, 'client-expected.json'), 'utf8'));
 const report = [];
 
 const scenarios = {
@@ -42,12 +42,20 @@ describe('the HTTP provider', {concurrency: 2}, () => {
     const {checks, said} = await run(scenario, version);
     const failed = checks.filter(({status}) => status === 'FAILURE' || status === 'WARNING').map(({id, errorMessage}) => ({id, errorMessage}));
     const passed = checks.filter(({status}) => status === 'SUCCESS').length;
-    const known = expected.filter((e) => e.scenario === scenario).flatMap((e) => e.checks);
+    const known = failures.filter((e) => e.scenario === scenario).flatMap((e) => e.checks);
     report.push({scenario, version, passed, failed: failed.map(({id}) => id)});
     assert.ok(passed + failed.length > 0, `nothing was checked:\n${said}`);
     assert.deepEqual(failed.filter(({id}) => !known.includes(id)), [], `checks failed:\n${said}`);
     for (const id of known) assert.ok(failed.some((f) => f.id === id), `${id} is expected to fail, and does not`);
   });
+});
+
+test('each scenario of the suite for clients is run or left out for a reason', () => {
+  const {stdout} = spawnSync(process.execPath, [suite, 'list'], {encoding: 'utf8'});
+  const [, listed] = stdout.match(/^Client scenarios[^\n]*\n((?:  - .*\n)+)/m);
+  const names = [...listed.matchAll(/^  - (\S+)/gm)].map(([, name]) => name);
+  assert.ok(names.length >= 40, `the suite lists ${names.length} scenarios`);
+  assert.deepEqual(names.filter((name) => !scenarios[name] && !leftOut.some(({begin}) => name.startsWith(begin))), []);
 });
 
 after(async () => {
