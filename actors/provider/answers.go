@@ -84,7 +84,7 @@ func (a *actor) resend(c *kernel.Ctx, k *call, err error) {
 	}
 	delete(a.calls.byID, k.id)
 	k.again, k.phase = true, waiting
-	k.stop()
+	k.untimed()
 	k.stop = c.After(max(0, k.limit.Sub(c.Now())), callOver{k})
 	a.calls.waiting = append(a.calls.waiting, k)
 	a.renew(c, k.session)
@@ -131,7 +131,7 @@ func (a *actor) extend(c *kernel.Ctx, k *call) {
 	if slices.ContainsFunc(a.asked.open, func(q question) bool { return q.call == k }) {
 		patience = k.limit.Sub(c.Now())
 	}
-	k.stop()
+	k.untimed()
 	k.stop = c.After(remaining(c.Now(), patience, k.limit), callOver{k})
 }
 

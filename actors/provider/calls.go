@@ -62,8 +62,9 @@ func (a *actor) call(c *kernel.Ctx, m capability.Call) {
 	}
 	a.calls.byQuestion[q] = k
 	a.count(c)
-	k.stop = c.After(deadline.Sub(now), callOver{k})
+	k.deadline = deadline
 	if admitted == waits {
+		a.timed(c, k)
 		k.gate.queue = append(k.gate.queue, k)
 		a.wakeGate(c, k.gate, m.Tool)
 		return
@@ -127,8 +128,16 @@ func (a *actor) admitted(c *kernel.Ctx, k *call) {
 			a.end(c, errStale)
 		}
 	}
+	a.timed(c, k)
 	a.calls.waiting = append(a.calls.waiting, k)
 	a.wake(c)
+}
+
+// timed gives a call that waits the deadline of its caller. Most never wait.
+func (a *actor) timed(c *kernel.Ctx, k *call) {
+	if k.stop == nil {
+		k.stop = c.After(k.deadline.Sub(c.Now()), callOver{k})
+	}
 }
 
 // renewedLogin tells whether the entry resolves to something else than what the server refused.
@@ -173,7 +182,7 @@ func (a *actor) transmit(c *kernel.Ctx, k *call) {
 		return
 	}
 	a.calls.byID[k.id] = k
-	k.stop()
+	k.untimed()
 	k.stop = c.After(min(a.patience(), k.limit.Sub(c.Now())), callOver{k})
 	c.Attr("calls", a.s.sent.Add(1))
 }
@@ -202,7 +211,7 @@ func (a *actor) finish(c *kernel.Ctx, k *call) {
 		return
 	}
 	a.calls.remove(k)
-	k.stop()
+	k.untimed()
 	k.bytes.Release()
 	k.held.Release()
 	a.asked.over(a, c, k)

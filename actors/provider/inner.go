@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/acpod/acpod/actors/provider/link"
@@ -22,7 +23,7 @@ type inner struct {
 }
 
 // requestID is how a number of ours is written: as a string, so that no server takes it for a number of its own.
-func requestID(n int64) jsonrpc.ID { return jsonrpc.StringID(fmt.Sprint(n)) }
+func requestID(n int64) jsonrpc.ID { return jsonrpc.StringID(strconv.FormatInt(n, 10)) }
 
 // ask sends a request of the pod's own. then runs once, unless the connection ends first.
 func (a *actor) ask(c *kernel.Ctx, method string, params []byte, patience time.Duration, then func(c *kernel.Ctx, result []byte, err error)) {
@@ -77,7 +78,7 @@ func (a *actor) innerOver(c *kernel.Ctx, id int64) {
 
 // cancel tells the server that the answer of a request is not awaited any more.
 func (a *actor) cancel(c *kernel.Ctx, id int64, reason string) {
-	params := jsonrpc.AppendString([]byte(`{"requestId":`), fmt.Sprint(id))
+	params := jsonrpc.AppendString([]byte(`{"requestId":`), strconv.FormatInt(id, 10))
 	params = jsonrpc.AppendString(append(params, `,"reason":`...), reason)
 	if a.notify(c, mcp.MethodCancelled, append(params, '}')) != nil {
 		c.Refuse("cancel")

@@ -26,12 +26,21 @@ type call struct {
 	id       int64 // of its request, once it was sent
 	limit    time.Time
 	gate     *gate
-	stop     func()        // takes back its timer
+	deadline time.Time     // while it waits
+	stop     func()        // takes back its timer; nil = none is set
 	held     *kernel.Lease // for its place here
 	bytes    *kernel.Lease // of its arguments; nil once they are the link's
 	session  int           // of the connection, over which it was sent
 	again    bool          // it was sent over a session that the server had lost
 	alive    bool          // it has shown progress since it was sent
+}
+
+// untimed takes its timer back.
+func (k *call) untimed() {
+	if k.stop != nil {
+		k.stop()
+		k.stop = nil
+	}
 }
 
 // suspect is a request that was told to stop: what a server says without naming a call may still be about it.
