@@ -20,10 +20,14 @@ tools = ["*"]
 listen = "127.0.0.1:0"
 `;
 
-// Pod is a running `acpod serve`: {public, facade, debug} as host:port, log(), stop().
-export async function startPod(toml = config) {
+// Pod is a running `acpod serve`: {public, facade, debug} as host:port, home, log(), stop(). mcp is what its mcp.json says.
+export async function startPod(toml = config, mcp = undefined) {
   const home = await mkdtemp(join(tmpdir(), 'acpod-interop-'));
   await mkdir(join(home, 'work'));
+  if (mcp) {
+    await mkdir(join(home, '.openab', 'agent'), {recursive: true});
+    await writeFile(join(home, '.openab', 'agent', 'mcp.json'), JSON.stringify(mcp));
+  }
   await writeFile(join(home, 'acpod.toml'), toml);
   const ready = join(home, 'ready.json');
   let log = '';
@@ -42,6 +46,7 @@ export async function startPod(toml = config) {
   }
   return {
     ...addresses,
+    home,
     log: () => log,
     async stop() {
       child.kill('SIGTERM');
