@@ -67,6 +67,39 @@ func (l *httpLink) deliver(ctx context.Context, frame []byte, lease *kernel.Leas
 // errAnsweredElsewhere ends the wait of an exchange whose answer came in another stream.
 var errAnsweredElsewhere = errors.New("the answer came in another stream")
 
+// passesBy sees to a message that could not be kept: a request of the server is answered with an error, the request that it answers has
+// failed. It says whether about's answer may still come.
+func (l *httpLink) passesBy(loss *lossError, about *exchange) bool {
+	kind, id, _ := loss.edge.Envelope()
+	if !loss.whole {
+		kind = jsonrpc.Invalid
+	}
+	switch kind {
+	case jsonrpc.Response:
+		l.mu.Lock()
+		ex := l.pending[id.Key()]
+		l.mu.Unlock()
+		if ex != nil && ex == about {
+			return false
+		}
+		if ex != nil {
+			l.fail(ex, loss.cause)
+		}
+	case jsonrpc.Request:
+		refusal := &jsonrpc.Error{Code: jsonrpc.Internal, Message: "the message is too long for this client"}
+		if l.Send(link.Message{Head: jsonrpc.AppendError(nil, id, refusal)}) != nil {
+			l.to.Refused("reply")
+		}
+	case jsonrpc.Invalid:
+		if about != nil {
+			return false
+		}
+	case jsonrpc.Notification:
+	}
+	l.to.Refused(scopeOfLoss(loss.cause))
+	return true
+}
+
 // repaired replaces what is no UTF-8, and pays for what that makes longer.
 func (l *httpLink) repaired(ctx context.Context, frame []byte, lease *kernel.Lease) ([]byte, *kernel.Lease, error) {
 	if utf8.Valid(frame) {

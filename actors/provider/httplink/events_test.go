@@ -143,7 +143,7 @@ func TestAnEventThatDoesNotFitIsSkippedAndTheNextIsRead(t *testing.T) {
 		r := newReader(body, account, 4000)
 		var got []string
 		for {
-			_, err := r.next(t.Context(), false)
+			_, err := r.next(t.Context(), -1)
 			if _, lost := err.(*lossError); lost {
 				got = append(got, "lost")
 				continue
@@ -172,7 +172,7 @@ func BenchmarkOneLineOfFiveMegabytes(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		r := newReader(strings.NewReader(text), account, 8<<20)
-		if _, err := r.next(b.Context(), true); err != nil {
+		if _, err := r.next(b.Context(), 0); err != nil {
 			b.Fatal(err)
 		}
 		r.close()

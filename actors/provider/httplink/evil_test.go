@@ -87,7 +87,7 @@ func TestFieldsWithoutEndCostNothing(t *testing.T) {
 		account := kernel.NewAccount("provider_bytes", 1)
 		text := io.MultiReader(strings.NewReader(piece), io.LimitReader(repeat('y'), 4<<20), strings.NewReader("\n\n"))
 		r := newReader(text, account, 1<<20)
-		_, err := r.next(t.Context(), false)
+		_, err := r.next(t.Context(), -1)
 		if !errors.Is(err, io.EOF) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -297,4 +297,50 @@ func TestALargeAnswerIsReadOnceIntoOneBuffer(t *testing.T) {
 	r.initialize()
 	r.request(2, "big")
 	r.answer("2")
+}
+
+// TestALongMessageFailsWhatItAnswers: by its edges, in whatever stream it comes; others are passed by.
+func TestALongMessageFailsWhatItAnswers(t *testing.T) {
+	const limit = 10 << 10
+	long := strings.Repeat("x", limit+limit/2)
+	answer := func(id string) string {
+		return event(`{"result":{"s":"` + long + `"},"jsonrpc":"2.0","id":` + id + `}`)
+	}
+	hung := make(chan struct{})
+	s := serve(t, ordinary(func(w http.ResponseWriter, r *http.Request, g got) {
+		switch g.rpc.Method {
+		case "hang":
+			startEvents(w, ": wait\n\n")
+			close(hung)
+			<-r.Context().Done()
+		case "own":
+			startEvents(w, answer("3"))
+			<-r.Context().Done()
+		default:
+			startEvents(w, event(`{"jsonrpc":"2.0","method":"notifications/message","params":"`+long+`"}`)+
+				event(`{"jsonrpc":"2.0","id":"q","method":"roots/list","params":"`+long+`"}`)+answer("2")+event(result("4")))
+		}
+	}))
+	r := run(t, Options{URL: s.url, ResultBytes: limit}, 1<<20)
+	r.initialize()
+	r.request(2, "hang")
+	<-hung
+	r.request(3, "own")
+	r.failure("3")
+	r.request(4, "others")
+	if large, ok := errors.AsType[*link.TooLargeError](r.failure("2")); !ok || large.Limit != limit {
+		t.Error("the answer in another's stream fails its request otherwise")
+	}
+	r.answer("4")
+	await(t, "the answer to the server's request", func() bool {
+		for _, g := range s.requests("POST") {
+			if strings.HasPrefix(g.body, `{"jsonrpc":"2.0","id":"q","error":{"code":-32603,`) {
+				return true
+			}
+		}
+		return false
+	})
+	if r.refusals("long_message") != 3 {
+		t.Errorf("refused %v", r.refused)
+	}
 }

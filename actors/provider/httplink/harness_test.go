@@ -42,7 +42,6 @@ type recorder struct {
 	mu      sync.Mutex
 	refused map[string]int
 	kept    []*kernel.Lease
-	peak    int64
 }
 
 func (r *recorder) Up(int) { r.told <- told{up: true} }

@@ -3,7 +3,7 @@ package httplink
 import (
 	"context"
 	"errors"
-	"net/http"
+	"io"
 	"net/http/httptrace"
 	"sync"
 	"time"
@@ -84,26 +84,26 @@ func (l *httpLink) listenOnce(ctx context.Context, m *mark, asked func()) error 
 	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		WroteRequest: func(httptrace.WroteRequestInfo) { time.AfterFunc(askGrace, asked) },
 	})
-	resp, end, err := l.get(traced, l.where(), m.id)
+	stream, err := l.get(traced, l.where(), m.id)
 	if err != nil {
 		return err
 	}
-	defer end()
+	defer stream.Close()
 	asked()
-	return l.hear(ctx, resp, m, nil)
+	return l.hear(ctx, stream, m, nil)
 }
 
 // hear hands on what a stream brings that belongs to no one request, until it ends. first, unless nil, is given each event before, and
 // says whether that was all. An event that does not fit is counted and skipped.
-func (l *httpLink) hear(ctx context.Context, resp *http.Response, m *mark, first func(name string, data []byte) (taken bool, err error)) error {
-	r := newReader(resp.Body, l.to.Account(), l.limit())
+func (l *httpLink) hear(ctx context.Context, stream io.Reader, m *mark, first func(name string, data []byte) (taken bool, err error)) error {
+	r := newReader(stream, l.to.Account(), l.limit())
 	defer r.close()
 	r.from(*m)
 	defer func() { *m = r.mark() }()
 	for {
-		name, err := r.next(ctx, false)
+		name, err := r.next(ctx, -1)
 		if loss, ok := errors.AsType[*lossError](err); ok && ctx.Err() == nil {
-			l.to.Refused(scopeOfLoss(loss.cause))
+			l.passesBy(loss, nil)
 			continue
 		}
 		if err != nil {

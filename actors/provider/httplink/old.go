@@ -89,15 +89,15 @@ func (l *httpLink) stream(up chan<- struct{}) error {
 		return err
 	}
 	defer room.Release()
-	resp, end, err := l.get(l.ctx, place{url: l.url}, "")
+	stream, err := l.get(l.ctx, place{url: l.url}, "")
 	if err != nil {
 		return l.noStream(err)
 	}
-	defer end()
-	silent := time.AfterFunc(headTimeout, end)
+	defer stream.Close()
+	silent := time.AfterFunc(headTimeout, func() { stream.Close() })
 	defer silent.Stop()
 	named := false
-	err = l.hear(l.ctx, resp, &mark{}, func(name string, data []byte) (bool, error) {
+	err = l.hear(l.ctx, stream, &mark{}, func(name string, data []byte) (bool, error) {
 		if named {
 			return false, nil
 		}

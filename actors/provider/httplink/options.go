@@ -44,7 +44,7 @@ const (
 	maxControl  = 16  // notifications and answers in flight
 	maxQueue    = 256 // messages that wait for one of either
 	// exchangeBytes is what one HTTP exchange costs beside its messages: buffers of the connection and a goroutine.
-	exchangeBytes  = 16 << 10
+	exchangeBytes  = 32 << 10
 	maxHeaderBytes = 64 << 10 // of one answer
 	maxErrorBytes  = 64 << 10 // of an answer that is none: one with an error status
 

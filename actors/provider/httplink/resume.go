@@ -88,12 +88,12 @@ func (l *httpLink) follow(ctx context.Context, ex *exchange, resp *http.Response
 
 // resumed takes the stream up again where m stands, and reads on.
 func (l *httpLink) resumed(ctx context.Context, ex *exchange, m *mark) (answered bool, err error) {
-	resp, end, err := l.get(ctx, l.where(), m.id)
+	stream, err := l.get(ctx, l.where(), m.id)
 	if err != nil {
 		return false, err
 	}
-	defer end()
-	return l.messages(ctx, ex, resp.Body, m)
+	defer stream.Close()
+	return l.messages(ctx, ex, stream, m)
 }
 
 // messages hands on what a request's stream brings until its answer came or the stream ended.
@@ -103,7 +103,13 @@ func (l *httpLink) messages(ctx context.Context, ex *exchange, body io.Reader, m
 	r.from(*m)
 	defer func() { *m = r.mark() }()
 	for {
-		name, err := r.next(ctx, true)
+		name, err := r.next(ctx, l.limit())
+		if loss, ok := errors.AsType[*lossError](err); ok && ctx.Err() == nil && l.passesBy(loss, ex) {
+			continue
+		}
+		if errors.Is(err, io.EOF) {
+			err = errStreamEnded
+		}
 		if err != nil {
 			return false, err
 		}
@@ -129,27 +135,37 @@ func isFinal(err error) bool {
 	return final
 }
 
-// get opens a stream of the server, from behind the event lastID when there is one. end closes it. The error is a *finalError when
-// the server offers none.
-func (l *httpLink) get(ctx context.Context, at place, lastID string) (resp *http.Response, end context.CancelFunc, err error) {
+// opened is a stream of the server's. Close ends it and may be called from any goroutine, more than once.
+type opened struct {
+	io.ReadCloser
+	cancel context.CancelFunc
+}
+
+func (o *opened) Close() error {
+	o.cancel()
+	return o.ReadCloser.Close()
+}
+
+// get opens a stream of the server, from behind the event lastID when there is one. The error is a *finalError when the server offers none.
+func (l *httpLink) get(ctx context.Context, at place, lastID string) (*opened, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	r := l.request(ctx, http.MethodGet, at, typeEvents)
 	if lastID != "" {
 		r.Header["Last-Event-Id"] = []string{lastID}
 	}
 	late := time.AfterFunc(headTimeout, cancel)
-	resp, err = l.transport.RoundTrip(r)
+	resp, err := l.transport.RoundTrip(r)
 	if !late.Stop() && err == nil {
 		resp.Body.Close()
 		err = errDeadline
 	}
 	if err != nil {
 		cancel()
-		return nil, nil, err
+		return nil, err
 	}
 	switch status := resp.StatusCode; {
 	case status == http.StatusOK && mediaType(resp) == typeEvents && !encoded(resp):
-		return resp, func() { cancel(); resp.Body.Close() }, nil
+		return &opened{resp.Body, cancel}, nil
 	case status == http.StatusOK:
 		err = &finalError{fmt.Errorf("the server offers no stream of events but %s", shown(errors.New(mediaType(resp))))}
 	case status >= 500 && status != http.StatusNotImplemented || status == http.StatusTooManyRequests || status == http.StatusConflict:
@@ -159,5 +175,5 @@ func (l *httpLink) get(ctx context.Context, at place, lastID string) (resp *http
 	}
 	cancel()
 	resp.Body.Close()
-	return nil, nil, err
+	return nil, err
 }

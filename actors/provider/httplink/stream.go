@@ -5,6 +5,7 @@ import (
 	"io"
 	"sync"
 
+	"github.com/acpod/acpod/protocol/jsonrpc"
 	"github.com/acpod/acpod/runtime/kernel"
 )
 
@@ -31,29 +32,56 @@ func (r *reader) close() {
 }
 
 // lossError is the error of one event whose data could not be kept. The stream goes on.
-type lossError struct{ cause error }
+type lossError struct {
+	cause error
+	edge  jsonrpc.Edge // of the data: which message it was
+	whole bool         // its end was seen
+}
 
 func (e *lossError) Error() string { return e.cause.Error() }
 func (e *lossError) Unwrap() error { return e.cause }
 
-// next reads one event and gives its name; its data is in r.data. The error is a *lossError for an event that does not fit: at once
-// when atOnce, else at its end, so that the next can be read; any other is the end of the stream.
-func (r *reader) next(ctx context.Context, atOnce bool) (name string, err error) {
-	var lost error
+// edgeBytes is what is kept of the beginning and of the end of data that does not fit.
+const edgeBytes = 1 << 10
+
+// pass lets data go by that is not kept.
+func (e *lossError) pass(b []byte) {
+	if len(e.edge.Head) < edgeBytes {
+		e.edge.Head = append(e.edge.Head, b[:min(len(b), edgeBytes-len(e.edge.Head))]...)
+	}
+	e.edge.Tail = append(e.edge.Tail, b[max(0, len(b)-edgeBytes):]...)
+	if over := len(e.edge.Tail) - edgeBytes; over > 0 {
+		e.edge.Tail = e.edge.Tail[:copy(e.edge.Tail, e.edge.Tail[over:])]
+	}
+}
+
+// next reads one event and gives its name; its data is in r.data. The error is a *lossError for an event that does not fit: at its end, or
+// when patience bytes more have gone by (negative: however many); any other is the end of the stream.
+func (r *reader) next(ctx context.Context, patience int64) (name string, err error) {
+	var lost *lossError
+	var skipped int64
+	keep := func(b []byte) {
+		if lost == nil {
+			err := r.data.add(ctx, b)
+			if err == nil {
+				return
+			}
+			lost = &lossError{cause: err}
+			lost.pass(r.data.b)
+			r.data.drop()
+		}
+		lost.pass(b)
+		skipped += int64(len(b))
+	}
 	r.data.drop()
 	for {
 		for len(r.rest) > 0 {
-			n, ended := r.feed(r.rest, func(b []byte) {
-				if lost == nil {
-					if lost = r.data.add(ctx, b); lost != nil {
-						r.data.drop()
-					}
-				}
-			})
+			n, ended := r.feed(r.rest, keep)
 			r.rest = r.rest[n:]
-			if lost != nil && (atOnce || ended) {
+			if lost != nil && (ended || patience >= 0 && skipped > patience) {
+				lost.whole = ended
 				r.Name()
-				return "", &lossError{lost}
+				return "", lost
 			}
 			if ended {
 				return r.Name(), nil

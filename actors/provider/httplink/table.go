@@ -212,9 +212,7 @@ func (l *httpLink) failAll(why error) {
 			left = append(left, ex)
 		}
 	}
-	for _, ex := range l.control {
-		left = append(left, ex)
-	}
+	left = append(left, l.control...)
 	for _, ex := range l.requests {
 		if ex.id.IsZero() {
 			left = append(left, ex)
