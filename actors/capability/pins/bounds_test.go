@@ -84,6 +84,9 @@ func TestTheClientSeenLongestAgoMakesRoomAndTheOperatorNever(t *testing.T) {
 	if got := seen(p, files, more...); !strings.HasPrefix(got, "g-1") || !strings.Contains(got, "g-199: "+capability.PinNoRoom) {
 		t.Errorf("%.200s", got)
 	}
+	if got := seen(p, client("0b", 59), "type=other"); got != "type: description" {
+		t.Errorf("a client, after the operator's half was full: %q", got)
+	}
 	other := capability.PinOwner{Server: "other"}
 	if got := seen(p, other, "read=x"); got != "read: "+capability.PinNoRoom {
 		t.Errorf("another server: %q", got)

@@ -160,6 +160,22 @@ func TestAFileThatIsDamagedWhileThePodRunsIsNoticed(t *testing.T) {
 	}
 }
 
+// The file system may give a new file all that it knew the old one by.
+func TestAFileThatWasWrittenAnewIsReadAnewWhateverTheFileSystemCallsIt(t *testing.T) {
+	b, other := newBench(t), newBench(t)
+	p := b.pins()
+	seen(p, files, "read=a")
+	b.sync(p)
+	q := other.pins()
+	seen(q, files, "read=b", "write=b", "more=b")
+	other.sync(q)
+	b.write(other.file()) // in its place, and longer
+	b.sync(p)
+	if got := seen(p, files, "read=b", "write=c", "more=c"); got != "write: description; more: description" || len(b.aside()) != 0 {
+		t.Errorf("%q, %q", got, b.aside())
+	}
+}
+
 func TestAFileThatIsTakenAwayIsWrittenAnew(t *testing.T) {
 	b := newBench(t)
 	p := b.pins()

@@ -124,9 +124,8 @@ func (in *intake) missing() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	in.publishLocked()
-	t.shelves.Range(func(owner, value any) bool {
-		s := value.(*shelf)
-		e := t.edit(owner.(capability.PinOwner), s)
+	t.everyShelf(func(owner capability.PinOwner, s *shelf) {
+		e := t.edit(owner, s)
 		for tool := range *s.tools.Load() {
 			k := key{e.owner, tool}
 			if _, told := in.told[k]; !told && !t.dirty.has(k) {
@@ -134,15 +133,13 @@ func (in *intake) missing() {
 			}
 		}
 		e.publish()
-		return true
 	})
 }
 
 // trust takes what was held for want of a readable pin for what is pinned. Called with the lock.
 func (t *table) trust() {
-	t.shelves.Range(func(owner, value any) bool {
-		s := value.(*shelf)
-		e := t.edit(owner.(capability.PinOwner), s)
+	t.everyShelf(func(owner capability.PinOwner, s *shelf) {
+		e := t.edit(owner, s)
 		for tool, p := range *s.tools.Load() {
 			if !p.pinned && p.held != nil {
 				e.put(tool, &pin{digest: p.held.digest, sum: p.held.sum, pinned: true, at: p.held.at})
@@ -150,6 +147,14 @@ func (t *table) trust() {
 			}
 		}
 		e.publish()
-		return true
 	})
+}
+
+// everyShelf visits all of them. Called with the lock.
+func (t *table) everyShelf(visit func(capability.PinOwner, *shelf)) {
+	for _, sc := range t.scopes {
+		for server, s := range sc.shelves {
+			visit(capability.PinOwner{Scope: sc.name, Server: server}, s)
+		}
+	}
 }

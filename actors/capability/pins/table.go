@@ -78,10 +78,10 @@ func (s *scope) key() string {
 
 // table is what is known.
 type table struct {
-	shelves sync.Map    // capability.PinOwner → *shelf
-	doubt   atomic.Bool // pins were lost
-	crowded atomic.Bool // a server of the operator's found no room for any pin
-	limit   int64       // bytes of the operator's pins, and of the clients'
+	shelves [shards]atomic.Pointer[map[capability.PinOwner]*shelf] // each an immutable map; nil = empty
+	doubt   atomic.Bool                                            // pins were lost
+	crowded atomic.Bool                                            // a server of the operator's found no room for any pin
+	limit   int64                                                  // bytes of the operator's pins, and of the clients'
 	held    atomic.Int64
 	pins    atomic.Int64
 
@@ -148,12 +148,39 @@ func newTable(limit int64) *table {
 	return &table{limit: limit, scopes: map[string]*scope{}, dirty: newDirty()}
 }
 
-func (t *table) find(owner capability.PinOwner) *shelf {
-	s, ok := t.shelves.Load(owner)
-	if !ok {
-		return nil
+// shards is how many maps the table of shelves is cut into, so that a new client copies one of them and not all.
+const shards = 64
+
+func shard(owner capability.PinOwner) int {
+	h := uint32(2166136261)
+	for _, s := range [...]string{owner.Scope, owner.Server} {
+		for i := max(0, len(s)-8); i < len(s); i++ {
+			h = (h ^ uint32(s[i])) * 16777619
+		}
 	}
-	return s.(*shelf)
+	return int(h % shards)
+}
+
+func (t *table) find(owner capability.PinOwner) *shelf {
+	if m := t.shelves[shard(owner)].Load(); m != nil {
+		return (*m)[owner]
+	}
+	return nil
+}
+
+// place puts a shelf there, or takes it away when it is nil. Called with the lock.
+func (t *table) place(owner capability.PinOwner, s *shelf) {
+	at := &t.shelves[shard(owner)]
+	next := map[capability.PinOwner]*shelf{}
+	if m := at.Load(); m != nil {
+		next = maps.Clone(*m)
+	}
+	if s == nil {
+		delete(next, owner)
+	} else {
+		next[owner] = s
+	}
+	at.Store(&next)
 }
 
 func side(scope string) int {
@@ -189,7 +216,7 @@ func (t *table) shelf(owner capability.PinOwner, now int64) *shelf {
 	sc.bytes += cost
 	t.bytes[side(owner.Scope)] += cost
 	sc.shelves[owner.Server] = s
-	t.shelves.Store(owner, s)
+	t.place(owner, s)
 	return s
 }
 
@@ -244,7 +271,7 @@ func (t *table) drop(sc *scope) {
 			t.dirty.forget(key{owner, tool})
 			t.count(p, -1)
 		}
-		t.shelves.Delete(owner)
+		t.place(owner, nil)
 	}
 	t.bytes[side(sc.name)] -= sc.bytes
 	delete(t.scopes, sc.name)

@@ -87,6 +87,21 @@ func TestOnlyTextsOfAResultAreMasked(t *testing.T) {
 	}
 }
 
+// A pattern that asks where a text begins or ends is not asked line by line.
+func TestTheBeginningOfALineIsNotThatOfATextUnlessThePatternSaysSo(t *testing.T) {
+	for _, row := range []struct{ pattern, in, want string }{
+		{`^abcd`, `{"t":"x\nabcd\nabcd"}`, ``}, {`abcd$`, `{"t":"abcd\nx"}`, ``}, {`(?m)^abcd$`, `{"t":"x\nabcd\ny"}`, `{"t":"x\n***\ny"}`},
+		{`\Aabcd`, `{"t":"abcd\nabcd"}`, `{"t":"***\nabcd"}`}, {`a\s+bcd`, `{"t":"a\n bcd"}`, `{"t":"***"}`}, {`(?s)a.+bcd`, `{"t":"a\n\nbcd"}`, `{"t":"***"}`}, {`\babcd\b`, `{"t":"abcd\nabcd"}`, `{"t":"***\n***"}`},
+	} {
+		if row.want == "" {
+			row.want = row.in
+		}
+		if got := string(rules(t, row.pattern).Result([]byte(row.in))); got != row.want {
+			t.Errorf("%s: %s became %s, want %s", row.pattern, row.in, got, row.want)
+		}
+	}
+}
+
 func TestMatchesThatOverlapAreMaskedWhole(t *testing.T) {
 	r := rules(t, `abc+d`, `cde+f`, `\bsecret\d+`)
 	for in, want := range map[string]string{
