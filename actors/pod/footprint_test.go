@@ -9,6 +9,8 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
@@ -17,6 +19,7 @@ import (
 	"time"
 
 	"github.com/acpod/acpod/actors/capability"
+	"github.com/acpod/acpod/actors/provider"
 	"github.com/acpod/acpod/actors/session"
 	"github.com/acpod/acpod/protocol/mcp"
 	"github.com/acpod/acpod/runtime/inspect"
@@ -37,9 +40,9 @@ func held() int64 {
 }
 
 // measuredPod is a pod that ends with the test.
-func measuredPod(t *testing.T, text string) *started {
+func measuredPod(t *testing.T, text string, servers ...string) *started {
 	t.Helper()
-	s := startPod(t, text)
+	s := startPod(t, text, servers...)
 	t.Cleanup(func() {
 		s.signals <- syscall.SIGTERM
 		if err := <-s.ended; err != nil {
@@ -244,6 +247,37 @@ func TestAHeadThatDoesNotEndCostsTheFacadeWhatIsPromised(t *testing.T) {
 	head := longHead("POST", "/mcp", s.at.Facade)
 	covers(t, "a connection of the facade in the middle of its head", httpConnectionBytes, s.each(t, measured, func(int) {
 		write(t, raw(t, s.at.Facade), head)
+	}))
+}
+
+// measuredServers is how many are started: they are processes, and not free.
+const measuredServers = 20
+
+func TestAServerOfMCPJSONCostsWhatIsPromised(t *testing.T) {
+	executable, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	for i := range measuredServers + 1 {
+		fmt.Fprintf(&b, "%q: {\"command\": %q, \"env\": {%q: \"100000\"}},\n", "s"+strconv.Itoa(i), executable, stdioServerVariable)
+	}
+	file := filepath.Join(t.TempDir(), "mcp.json")
+	if err := os.WriteFile(file, []byte("{\"max_concurrent_servers\": 100, \"mcpServers\": {"+b.String()+"}}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := measuredPod(t, openConfig, file)
+	covers(t, "a server of mcp.json", provider.Footprint, s.each(t, measuredServers, func(i int) {
+		body := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"execute_capability","arguments":{"name":"s%d.echo"}}}`, i+1)
+		response, err := http.Post("http://"+s.at.Facade+"/mcp", "application/json", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, _ := io.ReadAll(response.Body)
+		_ = response.Body.Close()
+		if !strings.Contains(string(text), "here") {
+			t.Fatalf("%s", text)
+		}
 	}))
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/acpod/acpod/actors/capability"
 	"github.com/acpod/acpod/actors/capability/pins"
 	"github.com/acpod/acpod/actors/pod/config"
+	"github.com/acpod/acpod/actors/provider"
 	"github.com/acpod/acpod/actors/session"
 	"github.com/acpod/acpod/actors/session/agent"
 	"github.com/acpod/acpod/actors/tunnel"
@@ -151,7 +152,7 @@ func TestThePageOfLimitsHasTheConstantsOfTheCode(t *testing.T) {
 	said("debug", kib(httpConnectionBytes), strconv.Itoa(debugConnections), mib(inspect.ProfileBytes), mib(inspect.Footprint))
 	said("flight recording", strconv.Itoa(inspect.FlightWindows), mib(inspect.FlightGenerations))
 	said("runtime", mib(runtimeBytes))
-	said("servers of mcp.json", mib(serverBytes))
+	said("servers of mcp.json", mib(provider.Footprint))
 	said("pins", mib(pins.Bytes))
 	said("pairs of kind and scope that are counted apart", strconv.Itoa(kernel.MaxRefusals))
 	said("HTTP connections", strconv.Itoa(facadeConnections(config.Default().Limits)))

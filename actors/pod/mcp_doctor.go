@@ -78,7 +78,7 @@ func (op *operator) diagnose() ServerReport {
 	}
 	counts := op.toolCounts()
 	for _, l := range op.listed() {
-		d := DiagnosedServer{Name: l.Name, Type: l.Type, Verdict: "ok", Offered: len(l.Tools), Filtered: counts[l.Name].filtered, Held: counts[l.Name].held,
+		d := DiagnosedServer{Name: l.Name, Type: l.Type, Verdict: "ok", Offered: len(l.Tools), Filtered: counts[l.Name].filtered, Held: max(0, counts[l.Name].listed-len(l.Tools)),
 			Problems: []string{}, File: l.File, Line: l.Line}
 		entry, enabled := serverNamed(op.set.Servers, l.Name)
 		switch {
@@ -96,7 +96,7 @@ func (op *operator) diagnose() ServerReport {
 			if l.Error != "" { // of one that has tools it says what of them is left out or held back
 				d.Problems = append(d.Problems, masked(l.Error, resolved.Secrets))
 			}
-			if l.State == "needs_login" || l.State == "unavailable" && d.Held == 0 {
+			if l.State == "needs_login" || l.State == "unavailable" && !counts[l.Name].ready {
 				d.Verdict = "broken"
 			}
 		}
@@ -175,10 +175,13 @@ func (r ServerReport) verdict() error {
 	return nil
 }
 
-// toolCount is what of a server's list agents are not offered.
-type toolCount struct{ filtered, held int }
+// toolCount is what a provider's actor says of its list.
+type toolCount struct {
+	ready            bool // it is connected
+	listed, filtered int  // what its filter let through; what it left out
+}
 
-// toolCounts reads them from the tree, where the providers show what their filters left out, and from the pins.
+// toolCounts reads them from the tree, where the instance that the desk has of an isolated server stands as well.
 func (op *operator) toolCounts() map[string]toolCount {
 	out := map[string]toolCount{}
 	op.kernel.Walk(func(n kernel.Node, _ int) bool {
@@ -186,21 +189,13 @@ func (op *operator) toolCounts() map[string]toolCount {
 			return true
 		}
 		c := out[n.Name]
-		if filtered, ok := n.Attrs["filtered"].(int); ok {
-			c.filtered = filtered
+		if n.Attrs["state"] == capability.Ready.String() {
+			c.ready = true
+			c.listed, _ = n.Attrs["tools"].(int)
+			c.filtered, _ = n.Attrs["filtered"].(int)
 		}
 		out[n.Name] = c
 		return true
 	})
-	for _, source := range op.providers.Sources() {
-		owner := capability.PinOwner{Server: source.Server()}
-		for _, tool := range source.Tools().List.All() {
-			if len(op.pins.Changed(owner, tool)) > 0 {
-				c := out[owner.Server]
-				c.held++
-				out[owner.Server] = c
-			}
-		}
-	}
 	return out
 }

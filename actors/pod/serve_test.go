@@ -40,15 +40,16 @@ type started struct {
 	ready   string
 }
 
-func startPod(t testing.TB, text string) *started {
+func startPod(t testing.TB, text string, servers ...string) *started {
 	t.Helper()
 	log := &lockedBuffer{}
-	s := startPodLogging(t, text, log)
+	s := startPodLogging(t, text, log, servers...)
 	s.log = log
 	return s
 }
 
-func startPodLogging(t testing.TB, text string, log io.Writer) *started {
+// servers are files for --mcp-config.
+func startPodLogging(t testing.TB, text string, log io.Writer, servers ...string) *started {
 	t.Helper()
 	loaded, err := config.LoadBytes("acpod.toml", []byte(text), config.Options{})
 	if err != nil {
@@ -63,7 +64,7 @@ func startPodLogging(t testing.TB, text string, log io.Writer) *started {
 	go func() {
 		s.ended <- Serve(Options{
 			Config: loaded, Log: slog.New(slog.NewTextHandler(log, nil)), ReadyFile: s.ready, Version: "v1",
-			Executable: executable, Environ: []string{"HOME=" + home, "PATH=" + os.Getenv("PATH")}, Signals: s.signals,
+			Executable: executable, Environ: []string{"HOME=" + home, "PATH=" + os.Getenv("PATH")}, Signals: s.signals, MCPConfig: servers,
 		})
 	}()
 	kerneltest.Eventually(t, "the ready file", func() bool {

@@ -8,6 +8,7 @@ import (
 	"github.com/acpod/acpod/actors/capability"
 	"github.com/acpod/acpod/actors/capability/pins"
 	"github.com/acpod/acpod/actors/pod/config"
+	"github.com/acpod/acpod/actors/provider"
 	"github.com/acpod/acpod/actors/session"
 	"github.com/acpod/acpod/actors/session/agent"
 	"github.com/acpod/acpod/runtime/inspect"
@@ -19,7 +20,6 @@ const (
 	httpConnectionBytes = 56 << 10 // from its accept, with the largest head that a server takes, to the upgrade
 	connectionBytes     = 24 << 10 // a socket of /acp, beside the 16 KiB that its account pays
 	sessionBytes        = 24 << 10 // a session and its desk; a tunnel is paid by the session's account
-	serverBytes         = 1 << 20  // a server of mcp.json that is connected, beside its account: pipes, stderr, a thread; or connections of HTTP
 	ledgerKeyBytes      = 2 << 10  // a remembered idempotency key, all of its names as long as they may be
 	runtimeBytes        = 32 << 20 // an idle pod: code's own data, the runtime's tables, what is started once
 )
@@ -104,7 +104,7 @@ func worstCase(c *config.Config, m machine) promise {
 		}
 		add("facade", "(64 + 4 × limits.sessions, at most 4096) × 56 KiB", int64(connections), httpConnectionBytes)
 		if m.servers > 0 {
-			add("servers of mcp.json", "their number × 1 MiB", int64(m.servers), serverBytes)
+			add("servers of mcp.json", "their number × 1 MiB", int64(m.servers), provider.Footprint)
 		}
 		add("pins", "5/4 of 16 MiB", pins.Bytes/accountDenominator, accountNumerator)
 		add("idempotency keys", "16,384 × 2 KiB", ledgerKeys, ledgerKeyBytes)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/acpod/acpod/actors/pod/config"
+	"github.com/acpod/acpod/actors/provider"
 )
 
 // assumed is the machine of the tables in docs/limits.md.
@@ -53,7 +54,7 @@ func TestEachLimitThatIsRaisedRaisesTheWorstCase(t *testing.T) {
 	}
 	served := assumed
 	served.servers = 10
-	if got := worstCase(&base, served).total() - was; got < 10*serverBytes || got > 10*serverBytes*5/4 {
+	if got := worstCase(&base, served).total() - was; got < 10*provider.Footprint || got > 10*provider.Footprint*5/4 {
 		t.Errorf("ten servers of mcp.json: raised by %d", got)
 	}
 	alone := assumed

@@ -107,8 +107,17 @@ func (a *actor) seated(c *kernel.Ctx, m kernel.Answer) {
 // dial starts the link.
 func (a *actor) dial(c *kernel.Ctx) {
 	n := a.conn
+	var held *kernel.Lease
+	if a.s.seats == nil { // there may be one in each session
+		var err error
+		if held, err = c.Account().Acquire(Footprint); err != nil {
+			a.unable(c, err)
+			return
+		}
+	}
 	l, err := a.s.cfg.Dial(n.resolved, a.modern)
 	if err != nil {
+		held.Release()
 		a.leaveSeat(c)
 		a.unable(c, err)
 		return
@@ -126,6 +135,7 @@ func (a *actor) dial(c *kernel.Ctx) {
 	})
 	c.Go("link", func(context.Context) kernel.Msg {
 		defer close(over)
+		defer held.Release()
 		err := l.Run(ctx, to)
 		cancel(err)
 		return linkEnded{n.number, err}
