@@ -14,7 +14,7 @@ else
 RACE := go test
 endif
 
-.PHONY: run build test sim storm chaos soak scale fuzz bench interop lint fmt clean
+.PHONY: run build test sim storm chaos soak scale fuzz bench search interop lint fmt clean
 
 ## run: build the pod and start it with the embedded default (open the address that it prints)
 run: build
@@ -67,6 +67,10 @@ fuzz:
 ## bench: ratios and allocations, in about two minutes; figures go to docs/performance.md by hand
 bench:
 	go test -run '^$$' -bench . -benchmem -benchtime 2s ./...
+
+## search: how well a search finds the tools of real servers, which it takes from npm (about four minutes)
+search:
+	./.ci/search
 
 ## interop: the pod against software that is not ours (installs what it needs from npm and Debian)
 interop: build
