@@ -219,6 +219,7 @@ func TestLogRecordsComeToWhoAskedForThem(t *testing.T) {
 
 	for level, want := range map[string]int{"": 0, `,"io.modelcontextprotocol/logLevel":"debug"`: 2, `,"io.modelcontextprotocol/logLevel":"info"`: 1, `,"io.modelcontextprotocol/logLevel":"quiet"`: 0} {
 		count("stateless "+level, modernExecute(5, `{}`, level, ""), modernHeader(s.token), want)
+		count("stateless, held, "+level, modernExecute(5, `{"elicitation":{}}`, level+`,"progressToken":1`, ""), modernHeader(s.token), want)
 	}
 }
 

@@ -11,8 +11,8 @@ import (
 
 // versions are the protocol versions that the facade speaks, newest first. From stateless on, a request brings its
 // version and its client's capabilities itself and the closing of its connection is a cancellation; the older ones begin
-// with initialize. Serving both at once is safe because the facade keeps nothing between two requests in either: who
-// calls is read from the bearer of each request, and nothing that a client chose, a session id least of all, is a key.
+// with initialize. Serving both at once is safe because who calls is read from the bearer of each request in either, and
+// nothing that a client chose, a session id least of all, is a key.
 var versions = []string{stateless, "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"}
 
 // stateless is the first version without a handshake.

@@ -141,6 +141,7 @@ func (x *exchange) hold(req capability.Request, sum [32]byte, can elicits, n *no
 	// The notes go to whichever request waits for the call.
 	h.req.Progress = func(params []byte) { h.note((*notes).progress, params) }
 	h.req.Log = func(params []byte) { h.note((*notes).log, params) }
+	h.now.Store(n) // what it says at once is for this request
 	p, err := x.front.questions.Current().Ask(runCall{h})
 	if err != nil { // it was not taken, so it does not run
 		room.Release()
@@ -165,10 +166,8 @@ func (h *heldCall) note(say func(*notes, []byte), params []byte) {
 
 // await waits for what comes of a held call next: its end, or a question.
 func (x *exchange) await(h *heldCall, n *notes) {
-	if n != nil {
-		h.now.Store(n)
-		defer h.now.Store(nil)
-	}
+	h.now.Store(n)
+	defer h.now.CompareAndSwap(n, nil) // the next request may be there already
 	select {
 	case end := <-h.outcome:
 		h.cancel(nil)
@@ -223,6 +222,7 @@ func (x *exchange) resumed(call toolCall) {
 		x.inputRequired(p.call, p.question, n) // asked again
 		return
 	}
+	p.call.now.Store(n)
 	p.question.Answer(append([]byte(nil), raw...), nil)
 	x.await(p.call, n)
 }

@@ -72,13 +72,7 @@ func (x *exchange) startNotes(wants asides) *notes {
 // asides are what a call is given to speak by. They run on the turn of a source: they copy and never block. A note after
 // the end is dropped, and a question declined.
 func (n *notes) asides() capability.Asides {
-	var a capability.Asides
-	if n.wants.progressToken != nil {
-		a.Progress = n.progress
-	}
-	if n.wants.logLevel != "" {
-		a.Log = n.log
-	}
+	a := capability.Asides{Progress: n.progress, Log: n.log}
 	if n.wants.elicits != 0 {
 		a.Elicit = n.elicit
 	}
@@ -86,13 +80,13 @@ func (n *notes) asides() capability.Asides {
 }
 
 func (n *notes) progress(params []byte) {
-	if len(params) <= longestProgress {
+	if n.wants.progressToken != nil && len(params) <= longestProgress {
 		n.offer(note{method: "notifications/progress", params: params})
 	}
 }
 
 func (n *notes) log(params []byte) {
-	if len(params) <= longestLog && atLeast(params, n.wants.logLevel) {
+	if n.wants.logLevel != "" && len(params) <= longestLog && atLeast(params, n.wants.logLevel) {
 		n.offer(note{method: "notifications/message", params: params})
 	}
 }
