@@ -225,12 +225,11 @@ func (x *chaos) discovered(s *fakeSource, q *kernel.Question) {
 // names looks at what names mean that were given: the same for ever.
 func (x *chaos) names() {
 	v := x.w.view.Load()
-	v.names.all(func(name string, b binding) bool {
+	v.names.all(func(name string, b binding) {
 		if was, known := x.meant[name]; known && was != b {
 			x.w.t.Errorf("%q meant %v and means %v", name, was, b)
 		}
 		x.meant[name] = b
-		return true
 	})
 	for _, c := range v.Catalog() {
 		if c.configured && !v.roster.servers[c.at].Allows(c.Tool.Name) {

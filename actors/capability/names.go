@@ -18,6 +18,8 @@ type names struct {
 	// also are further names that are taken, and accepted: qualified forms of tools whose published names cannot be shown, and names
 	// that were used before any was given.
 	also map[string]binding
+	// order are the names that were given, sorted, where many readers go through them; else nil.
+	order []string
 }
 
 // given is what a name means that was given.
@@ -60,16 +62,29 @@ func (n names) count() int {
 	return len(n.name)
 }
 
-// all yields each tool that has a name.
-func (n names) all(yield func(name string, b binding) bool) {
-	for b, name := range n.name {
-		if !yield(name, b) {
-			return
+// all yields each tool that has a name, by name.
+func (n names) all(yield func(name string, b binding)) {
+	own, base := n.sorted(), []string(nil)
+	if n.base != nil {
+		base = n.base.sorted()
+	}
+	for len(own) > 0 || len(base) > 0 {
+		if len(base) == 0 || len(own) > 0 && own[0] < base[0] {
+			yield(own[0], n.meaning[own[0]])
+			own = own[1:]
+		} else {
+			yield(base[0], n.base.meaning[base[0]])
+			base = base[1:]
 		}
 	}
-	if n.base != nil {
-		n.base.all(yield)
+}
+
+// sorted are the names that were given, save those of the base.
+func (n names) sorted() []string {
+	if n.order != nil {
+		return n.order
 	}
+	return slices.Sorted(maps.Keys(n.meaning))
 }
 
 // extend gives names to the tools of offered that have none. It does not change

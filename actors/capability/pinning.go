@@ -69,15 +69,20 @@ func (p pinning) until(at place, which string, noRoom bool) string {
 // sessionPins pin the tools of servers that nobody knows again, for the life of one session. A handful of digests, on the session's account.
 type sessionPins struct {
 	mu   sync.Mutex
-	seen map[pinned]*Digest
+	seen map[pinned]*pin
 }
 
 type pinned struct{ server, tool string }
 
-// pinBytes is what one of them costs beside its texts.
-const pinBytes = 320
+type pin struct {
+	digest Digest
+	sum    [32]byte
+}
 
-func newSessionPins() *sessionPins { return &sessionPins{seen: map[pinned]*Digest{}} }
+// pinBytes is what one of them costs beside its texts.
+const pinBytes = 384
+
+func newSessionPins() *sessionPins { return &sessionPins{seen: map[pinned]*pin{}} }
 
 // Admit implements Pins.
 func (p *sessionPins) Admit(owner PinOwner, tools []*Tool) {
@@ -86,8 +91,7 @@ func (p *sessionPins) Admit(owner PinOwner, tools []*Tool) {
 	for _, t := range tools {
 		at := pinned{owner.Server, t.Name}
 		if p.seen[at] == nil {
-			d := DigestOf(&t.Tool)
-			p.seen[pinned{owner.Server, strings.Clone(t.Name)}] = &d
+			p.seen[pinned{owner.Server, strings.Clone(t.Name)}] = &pin{DigestOf(&t.Tool), t.Sum()}
 		}
 	}
 }
@@ -97,10 +101,10 @@ func (p *sessionPins) Changed(owner PinOwner, t *Tool) []string {
 	p.mu.Lock()
 	was := p.seen[pinned{owner.Server, t.Name}]
 	p.mu.Unlock()
-	if was == nil || was.Sum() == t.Sum() {
+	if was == nil || was.sum == t.Sum() {
 		return nil
 	}
-	return DigestOf(&t.Tool).Changes(*was)
+	return DigestOf(&t.Tool).Changes(was.digest)
 }
 
 // bytes is what they cost. nil costs nothing.

@@ -66,6 +66,7 @@ func (r *Roster) base(account *kernel.Account, lists []*List) (*baseNames, error
 	b := r.latest
 	if b == nil || !slices.Equal(b.lists, lists) {
 		b = &baseNames{lists: slices.Clone(lists), names: names{}.extend(r.offered(lists))}
+		b.names.order = b.names.sorted()
 	}
 	if account != nil {
 		if b.payers == 0 {

@@ -1,7 +1,6 @@
 package capability
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 )
@@ -134,7 +133,7 @@ func (v *View) Catalog() []Capability {
 func (v *View) catalog() ([]Capability, map[place]*heldBack) {
 	list := make([]Capability, 0, v.names.count())
 	var held map[place]*heldBack
-	v.names.all(func(name string, b binding) bool {
+	v.names.all(func(name string, b binding) {
 		c, changed, ok := v.capability(name, b)
 		switch {
 		case !ok:
@@ -149,9 +148,7 @@ func (v *View) catalog() ([]Capability, map[place]*heldBack) {
 			}
 			held[b.place].add(changed)
 		}
-		return true
 	})
-	slices.SortFunc(list, func(a, b Capability) int { return cmp.Compare(a.Name, b.Name) })
 	return list, held
 }
 
