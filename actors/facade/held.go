@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
+	"io"
 	"errors"
 	"net/http"
 	"sync/atomic"
@@ -258,7 +259,10 @@ func (c toolCall) sum() [32]byte {
 	if arguments == nil {
 		arguments = c.arguments.Raw()
 	}
-	return sha256.Sum256(append(append([]byte(c.tool), 0), arguments...))
+	h := sha256.New() // arguments may be large, and are not copied
+	_, _ = io.WriteString(h, c.tool+"\x00")
+	_, _ = h.Write(arguments)
+	return [32]byte(h.Sum(nil))
 }
 
 // answeredBy takes a response of a client: the answer to a question on the stream of one of its calls.
