@@ -4,8 +4,8 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
-	"io"
 	"errors"
+	"io"
 	"net/http"
 	"sync/atomic"
 
