@@ -121,6 +121,8 @@ func (a *actor) connection(c *kernel.Ctx, m kernel.Msg) {
 		a.pingDue(c, m.number)
 	case refreshDue:
 		a.refreshDue(c)
+	case listenDue:
+		a.listenDue(c, m.number)
 	case unseat:
 		a.unseat(c)
 	default:

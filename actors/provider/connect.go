@@ -213,6 +213,7 @@ func (a *actor) connected(c *kernel.Ctx) {
 	a.flush(c)
 	a.count(c)
 	a.lookIdle(c)
+	a.listen(c)
 	if d := a.s.entry.PingInterval; d > 0 {
 		c.After(d, pingDue{n.number})
 	}

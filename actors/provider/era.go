@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/acpod/acpod/actors/provider/httplink"
 	"github.com/acpod/acpod/actors/provider/mcpjson"
@@ -71,12 +72,43 @@ func (a *actor) inquire(c *kernel.Ctx, again bool) {
 			return
 		}
 		n := a.conn
-		n.greeting = greeting{version: s.Version, name: s.Name, build: s.Build, tools: s.Tools}
+		n.greeting = greeting{version: s.Version, name: s.Name, build: s.Build, tools: s.Tools, changes: s.ListChanged}
 		n.link.Speaks(s.Version)
 		c.Attr("mcp", s.Version)
 		n.phase = listing
 		a.fetch(c)
 	})
+}
+
+// listenAgain is between the end of a subscription and the next.
+const listenAgain = 10 * time.Second
+
+// listenDue begins the next subscription of that connection.
+type listenDue struct{ number uint64 }
+
+var listenParams = []byte(`{"notifications":{"toolsListChanged":true}}`)
+
+// listen has a server of the era without a handshake tell when its tools change: it says so to nobody who has not asked.
+func (a *actor) listen(c *kernel.Ctx) {
+	n := a.conn
+	if !a.modern || !n.greeting.changes {
+		return
+	}
+	a.ask(c, mcp.MethodListen, listenParams, 0, func(c *kernel.Ctx, _ []byte, err error) {
+		if isAnswer(err) {
+			c.Refuse("listen")
+			return
+		}
+		c.After(listenAgain, listenDue{n.number})
+	})
+}
+
+// listenDue asks again, and looks at what may have changed meanwhile.
+func (a *actor) listenDue(c *kernel.Ctx, number uint64) {
+	if a.is(number) && a.conn.phase == ready {
+		a.listen(c)
+		a.changed(c)
+	}
 }
 
 // mirrored are the headers in which the era without a handshake repeats arguments of a call.

@@ -139,3 +139,41 @@ func TestAHandshakeThatEndsInTheVersionWithoutOneTurnsToThatEra(t *testing.T) {
 		}
 	})
 }
+
+func TestAServerOfTheEraWithoutAHandshakeIsListenedTo(t *testing.T) {
+	s := modernServer(`{"name":"buy"}`, `["2026-07-28"]`)
+	answer := s.answer
+	s.answer = func(l *fakeLink, m said) bool {
+		if m.method == "server/discover" {
+			l.reply(m, `{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{"listChanged":true}}}`)
+			return true
+		}
+		return answer(l, m)
+	}
+	play(t, with(s, func(e *mcpjson.Server) { e.Modern = true }), func(w *world) {
+		w.discover()
+		asked := s.heard(mcp.MethodListen)
+		if len(asked) != 1 || asked[0].params != `{"notifications":{"toolsListChanged":true}}` {
+			t.Fatalf("%+v", asked)
+		}
+		s.last().sayAbout(`{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{}}`, asked[0].id)
+		w.pass(time.Hour)
+		s.set(func() { s.tools += `,{"name":"sell"}` })
+		s.last().sayAbout(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{}}`, asked[0].id)
+		w.pass(time.Second)
+		if n := len(w.tools().List.All()); n != 2 || len(s.heard(mcp.MethodListen)) != 1 {
+			t.Fatalf("%d tools", n)
+		}
+		s.set(func() { s.tools += `,{"name":"swap"}` })
+		s.last().to.Failed(asked[0].id, errCut) // the stream ended
+		w.pass(listenAgain + time.Second)
+		if n := len(w.tools().List.All()); n != 3 || len(s.heard(mcp.MethodListen)) != 2 || w.state() != capability.Ready {
+			t.Errorf("%d tools, %d subscriptions", n, len(s.heard(mcp.MethodListen)))
+		}
+		s.last().say(string(jsonrpc.AppendRawError(nil, s.heard(mcp.MethodListen)[1].id, []byte(`{"code":-32601,"message":"no"}`))))
+		w.pass(time.Hour)
+		if len(s.heard(mcp.MethodListen)) != 2 || w.state() != capability.Ready {
+			t.Error("a server that has no subscriptions is asked again")
+		}
+	})
+}

@@ -36,6 +36,7 @@ type greeting struct {
 	build   string
 	tools   bool
 	logging bool
+	changes bool // it tells when its tools change, to who listens; of the era without a handshake only
 }
 
 // parseGreeting reads the result of initialize. Only the version must be there; the rest is a claim that may be absent.

@@ -25,16 +25,23 @@ type inner struct {
 // requestID is how a number of ours is written: as a string, so that no server takes it for a number of its own.
 func requestID(n int64) jsonrpc.ID { return jsonrpc.StringID(strconv.FormatInt(n, 10)) }
 
-// ask sends a request of the pod's own. then runs once, unless the connection ends first.
+// ask sends a request of the pod's own; patience 0 is for one that stays open. then runs once, unless the connection ends first.
 func (a *actor) ask(c *kernel.Ctx, method string, params []byte, patience time.Duration, then func(c *kernel.Ctx, result []byte, err error)) {
 	id := a.s.sequence.Add(1)
 	frame := jsonrpc.AppendRequest(nil, requestID(id), method, params)
-	err := a.send(c, link.Message{ID: requestID(id), Method: method, Head: frame, Deadline: c.Now().Add(patience + linkGrace)})
-	if err != nil {
+	m := link.Message{ID: requestID(id), Method: method, Head: frame}
+	if patience > 0 {
+		m.Deadline = c.Now().Add(patience + linkGrace)
+	}
+	if err := a.send(c, m); err != nil {
 		then(c, nil, err)
 		return
 	}
-	a.inner[id] = &inner{method: method, session: a.conn.session, stop: c.After(patience, innerOver{id}), then: then}
+	x := &inner{method: method, session: a.conn.session, stop: func() {}, then: then}
+	if patience > 0 {
+		x.stop = c.After(patience, innerOver{id})
+	}
+	a.inner[id] = x
 }
 
 // notify sends a notification.
