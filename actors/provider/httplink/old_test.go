@@ -104,7 +104,7 @@ func TestTheEndOfTheOneStreamIsTheLinks(t *testing.T) {
 
 func TestAnAddressForMessagesElsewhereIsNotUsed(t *testing.T) {
 	for name, address := range map[string]string{
-		"another host":      "http://127.0.0.2:1/messages",
+		"another host":      "http://localhost:PORT/messages",
 		"another port":      "http://127.0.0.1:1/messages",
 		"another scheme":    "https://HOST/messages",
 		"a user":            "http://u:p@HOST/messages",
@@ -118,7 +118,8 @@ func TestAnAddressForMessagesElsewhereIsNotUsed(t *testing.T) {
 		server := newOlder("")
 		s := serve(t, server.handle)
 		host := strings.TrimSuffix(strings.TrimPrefix(s.url, "http://"), "/mcp")
-		server.endpoint = "event: endpoint\ndata: " + strings.ReplaceAll(address, "HOST", host) + "\n\n"
+		_, port, _ := strings.Cut(host, ":")
+		server.endpoint = "event: endpoint\ndata: " + strings.NewReplacer("HOST", host, "PORT", port).Replace(address) + "\n\n"
 		r := run(t, Options{URL: s.url, Old: true}, 1<<20)
 		if name == "backslashes" { // a path of this host
 			r.awaitUp()
