@@ -78,7 +78,9 @@ const pinsWritten = 2 * time.Second
 
 // acceptPins accepts; what was refused a moment ago may not be in the file yet.
 func acceptPins(dir string, choice pins.Choice) ([]pins.Entry, error) {
-	for deadline := time.Now().Add(pinsWritten); ; time.Sleep(100 * time.Millisecond) {
+	look := time.NewTicker(pinsWritten / 20)
+	defer look.Stop()
+	for deadline := time.Now().Add(pinsWritten); ; <-look.C {
 		done, err := pins.Accept(dir, choice)
 		if nothing := (*pins.NothingError)(nil); !errors.As(err, &nothing) || time.Now().After(deadline) {
 			return done, err

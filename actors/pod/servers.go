@@ -1,6 +1,7 @@
 package pod
 
 import (
+	"errors"
 	"log/slog"
 	"os"
 	"strconv"
@@ -55,7 +56,7 @@ func serverProblems(set *mcpjson.Set, environ []string) []mcpjson.Problem {
 
 // problemOf is why an entry cannot be used as things are.
 func problemOf(s *mcpjson.Server, err error) mcpjson.Problem {
-	if field, ok := err.(*mcpjson.FieldError); ok {
+	if field, ok := errors.AsType[*mcpjson.FieldError](err); ok {
 		return field.Problem()
 	}
 	return mcpjson.Problem{File: s.File, Line: s.Line, Server: s.Name, Text: err.Error()}

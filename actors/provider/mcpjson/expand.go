@@ -78,6 +78,3 @@ func isVariable(name string) bool {
 		return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '_'
 	})
 }
-
-// refers tells whether a text has a reference at all.
-func refers(s string) bool { return strings.Contains(strings.ReplaceAll(s, "$$", ""), "${") }

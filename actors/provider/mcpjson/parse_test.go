@@ -134,7 +134,7 @@ func TestABadEntryNamesItsLineAndTheOthersLive(t *testing.T) {
 		`{"url": "http://h", "type": "sse", "transport": "http"}`:                                 `is left out: transport says another kind than the one before it`,
 		`{"url": "http://h", "httpUrl": "http://i"}`:                                              `is left out: httpUrl stands beside url; keep one`,
 		`{"command": "x", "tool_filter": ["a"]}`:                                                  `is left out: tool_filter is a list and has to be an object with include and exclude`,
-		`{"command": "x", "tool_filter": {"exlcude": []}}`:                                        `is left out: tool_filter has "exlcude", and there are only include and exclude`,
+		`{"command": "x", "tool_filter": {"without": []}}`:                                        `is left out: tool_filter has "without", and there are only include and exclude`,
 		`{"command": "x", "tool_filter": {"exclude": [""]}}`:                                      `is left out: tool_filter exclude has an empty pattern, which no name matches`,
 		`{"command": "x", "tool_filter": {"include": [1]}}`:                                       `is left out: tool_filter include item 1 is a number and has to be a string: put it in quotes`,
 		`{"command": "x", "toolFilter": {}}`:                                                      `is left out: "toolFilter" is not known here; write tool_filter with include and exclude`,
