@@ -102,7 +102,7 @@ func TestOneOddToolHidesNoneOfItsSiblings(t *testing.T) {
 		`{"name":7,"inputSchema":{}}`:                                                      {"", "name must be a string"},
 		`{"inputSchema":{}}`:                                                               {"", "one without a name"},
 		`[]`:                                                                               {"", "is no object"},
-		`{"name":"a b","inputSchema":{}}`:                                                  {"", "without control characters and spaces"},
+		`{"name":"a\tb","inputSchema":{}}`:                                                 {"", "printable characters"},
 		`{"name":"x","inputSchema":{},"execution":{"taskSupport":"required"}}`:             {"", "can only be called as a task"},
 		`{"name":"x","inputSchema":{},"execution":{"taskSupport":"optional"}}`:             {`{"type":"object"}`, ""},
 		`{"name":"x","inputSchema":{"description":"` + strings.Repeat("x", 70<<10) + `"}}`: {"", "limits.tool_schema_bytes"},

@@ -64,11 +64,13 @@ var safeName = regexp.MustCompile(`^[A-Za-z0-9_.:-]{1,128}$`)
 func TestOddNamesAreShownSafelyAndSentAsPublished(t *testing.T) {
 	t.Parallel()
 	odd := []string{
-		"a.b", "a/b", "a_b", "a b", " a", "a ", "ünïcode_名", "emoji😀", "quo\"te", "back\\slash", "per%cent", "a%2Fb", "zero\u200bwidth", "UPPER", "upper", "x:y", "..", "-",
-		strings.Repeat("n", 100), strings.Repeat("n", 128), strings.Repeat("n", 129), strings.Repeat("m", 300), strings.Repeat("m", 299) + "x", strings.Repeat("名", 100),
+		"a.b", "a/b", "a_b", "a b", " a", "a ", "ünïcode_名", "emoji😀", "quo\"te", "back\\slash", "per%cent", "a%2Fb", "UPPER", "upper", "x:y", "..", "-",
+		strings.Repeat("n", 100), strings.Repeat("n", 128), strings.Repeat("n", 129), strings.Repeat("m", 256), strings.Repeat("m", 255) + "x", strings.Repeat("名", 80),
 	}
+	// What nobody could tell from another name, and what has no end, is left out and told of.
+	leftOut := []string{"zero\u200bwidth", "a\x00b", "new\nline", "no\u00a0break", strings.Repeat("m", 300)}
 	var raw []json.RawMessage
-	for _, name := range odd {
+	for _, name := range append(slices.Clone(odd), leftOut...) {
 		text, _ := json.Marshal(name)
 		raw = append(raw, json.RawMessage(`{"name":`+string(text)+`,"description":"`+fmt.Sprint(len(raw))+` odd","inputSchema":{"type":"object"}}`))
 	}
@@ -91,6 +93,9 @@ func TestOddNamesAreShownSafelyAndSentAsPublished(t *testing.T) {
 	}
 	if len(shown) != len(odd) {
 		t.Errorf("%d of %d tools are shown: %v", len(shown), len(odd), slices.Sorted(maps.Keys(shown)))
+	}
+	if why := a.search(`{}`).without("odd"); !strings.Contains(why, fmt.Sprint(len(leftOut))) {
+		t.Errorf("of what is left out it says %q", why)
 	}
 	again := anonymous(t, p)
 	_, session := p.session()

@@ -114,7 +114,7 @@ func parseTool(raw []byte) (Tool, error) {
 		return t, fmt.Errorf("name must be a string")
 	}
 	if !validToolName(t.Name) {
-		return t, fmt.Errorf("name must be 1 to %d bytes without control characters and spaces", MaxToolName)
+		return t, fmt.Errorf("name must be 1 to %d bytes of printable characters", MaxToolName)
 	}
 	schema, _ := o.Get("inputSchema")
 	if !jsonrpc.IsObject(schema) {
@@ -142,13 +142,13 @@ func parseTool(raw []byte) (Tool, error) {
 }
 
 // validToolName is wider than MCP's own advice: it keeps out only what could not be
-// shown, or could not be told apart from another name.
+// told apart from another name by whoever reads it. A space can: agents are shown it escaped.
 func validToolName(name string) bool {
 	if name == "" || len(name) > MaxToolName {
 		return false
 	}
 	for _, r := range name {
-		if r == utf8.RuneError || unicode.IsSpace(r) || !unicode.IsPrint(r) {
+		if r == utf8.RuneError || !unicode.IsPrint(r) { // of all spaces, only the one of ASCII counts as printable
 			return false
 		}
 	}
