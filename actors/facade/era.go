@@ -87,10 +87,10 @@ func eraOf(h http.Header, header, method string, params []byte) (modern bool, f 
 		return false, nil
 	}
 	switch {
-	case header != "" && body != "" && header != body:
-		return true, badRequest("stateless_headers", headerMismatch, "the header MCP-Protocol-Version and _meta name different versions")
 	case !known:
 		return header >= stateless, unsupported(header)
+	case header != "" && body != "" && header != body:
+		return true, badRequest("stateless_headers", headerMismatch, "the header MCP-Protocol-Version and _meta name different versions")
 	case body == "":
 		return true, badRequest("stateless_headers", jsonrpc.InvalidParams, "_meta has no "+metaVersion)
 	case !slices.Contains(versions, body):

@@ -363,7 +363,7 @@ func TestTheStatelessVersion(t *testing.T) {
 		{"no version in the body", agent.request(ctx, `{"jsonrpc":"2.0","id":9,"method":"tools/list"}`), func(r *http.Request) { r.Header.Set("MCP-Protocol-Version", "2026-07-28") }, 400, []string{`"id":9`}, 0},
 		{"a version of the future", agent.modern(ctx, `10`, "tools/list", "", ""), func(r *http.Request) { r.Header.Set("MCP-Protocol-Version", "2030-01-01") }, 400, []string{`-32022`, `supported`}, 0},
 		{"two versions", agent.modern(ctx, `11`, "tools/list", "", ""), func(r *http.Request) { r.Header.Add("MCP-Protocol-Version", "2025-11-25") }, 400, []string{`-32020`}, 0},
-		{"an unknown method", agent.modern(ctx, `12`, "prompts/list", "", ""), nil, 404, []string{`"id":12`, `-32601`}, 0},
+		{"an unknown method", agent.modern(ctx, `12`, "prompts/get", `"name":"p"`, "p"), nil, 404, []string{`"id":12`, `-32601`}, 0},
 		{"a stream that is to be resumed", agent.modern(ctx, `13`, "tools/list", "", ""), func(r *http.Request) { r.Header.Set("Last-Event-ID", "1") }, 400, []string{`-32020`}, 0},
 		{"an old probe without the headers", agent.request(ctx, `{"jsonrpc":"2.0","id":"server-discover-probe-1","method":"server/discover"}`), nil, 200, []string{`"id":"server-discover-probe-1"`}, 0},
 	} {
