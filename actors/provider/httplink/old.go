@@ -33,19 +33,20 @@ func (l *httpLink) begins(h http.Header) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.spoken = true
+	l.spoken, l.lost = true, false
 	l.unlistenLocked()
 	if !l.modern && !l.old {
 		l.session = id
 	}
 }
 
-// forget drops a session that the server has lost. The next initialize begins another.
+// forget ends a session that the server has lost. The next initialize begins another; until then what is sent names the old one, so that
+// it is told the same: without a session a server says anything.
 func (l *httpLink) forget(session string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.session == session {
-		l.session = ""
+		l.lost = true
 		l.unlistenLocked()
 	}
 }

@@ -172,3 +172,15 @@ func TestAnAnswerStreamBringsInOrderWhatIsAboutItsRequest(t *testing.T) {
 		t.Errorf("told once more: %+v", <-r.told)
 	}
 }
+
+func TestASessionThatTheServerHasLostIsNotEnded(t *testing.T) {
+	s := serve(t, ordinary(func(w http.ResponseWriter, _ *http.Request, _ got) { w.WriteHeader(http.StatusNotFound) }))
+	r := run(t, Options{URL: s.url}, 1<<20)
+	r.initialize()
+	r.request(2, "tools/call")
+	r.failure("2")
+	r.end()
+	if n := len(s.requests("DELETE")); n != 0 {
+		t.Errorf("it was ended %d times", n)
+	}
+}
