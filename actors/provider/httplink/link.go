@@ -32,6 +32,7 @@ type httpLink struct {
 	open     bool   // messages may go: at once, but for the older transport, where the server says where to
 	table           // requests without an end, and what waits for a place
 	session  string // the server's name for it
+	lost     bool   // … and it has said that it does not know it
 	version  string // for the header, once it was agreed on
 	modern   bool
 	old      bool     // the older transport is spoken
@@ -132,7 +133,7 @@ func (l *httpLink) request(ctx context.Context, method string, at place, accept 
 // sayGoodbye tells the server that its session is over, with everything that the server lets it in for.
 func (l *httpLink) sayGoodbye() {
 	at := l.where()
-	if at.session == "" || at.modern {
+	if at.session == "" || at.modern || l.lost { // nothing runs any more that would change it
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(l.ctx), goodbyeTimeout)

@@ -113,6 +113,10 @@ func TestALostSessionIsToldOfTheRequestAndTheNextInitializeBeginsAnother(t *test
 	if err := r.failure("2"); !errors.Is(err, link.ErrSessionLost) || !errors.Is(err, link.ErrUnsent) {
 		t.Fatalf("404 for a session is %v", err)
 	}
+	r.request(5, "tools/call") // what comes before the handshake is told the same
+	if err := r.failure("5"); !errors.Is(err, link.ErrSessionLost) {
+		t.Fatalf("a second 404 for a session is %v", err)
+	}
 	r.request(3, "initialize")
 	r.answer("3")
 	r.link.Speaks("2025-06-18")
