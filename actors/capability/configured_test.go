@@ -409,3 +409,28 @@ func TestNoCallOutlivesItsMaximum(t *testing.T) {
 		c.wait()
 	})
 }
+
+func TestAKeyAtTheOperatorsServerIsNotThatOfAClientsOfTheSameName(t *testing.T) {
+	files := newServer("shop", Ready, tools("pay"))
+	runWith(t, DeskConfig{}, []*fakeServer{files}, func(w *world) {
+		own := w.attach(shop("pay"))
+		<-w.search(Query{})
+		for name, at := range map[string]*fakeSource{"pay": files.fakeSource, "shop.pay": own} {
+			c := w.call(Request{Name: name, Key: "k"})
+			_, q := at.next(t)
+			w.answer(q, "ok")
+			if e := c.wait(); e.err != nil {
+				t.Errorf("%s: %v", name, e.err)
+			}
+		}
+		if err := w.desk.Signal(Attach{nil}); err != nil { // a fault of our own: what it knew is in the ledger
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		for _, name := range []string{"pay", "shop.pay"} {
+			if e := w.call(Request{Name: name, Key: "k"}).wait(); e.code() != OutcomeUnknown {
+				t.Errorf("%s: %v", name, e.err)
+			}
+		}
+	})
+}

@@ -249,7 +249,7 @@ func (x *chaos) drain() {
 			servers = append(servers, s.fakeSource)
 		}
 	}
-	for _, s := range servers {
+	for at, s := range servers {
 		for s.probe.Pending() > 0 {
 			g := s.probe.Next(x.w.t)
 			if _, ok := g.Msg.(discover); ok {
@@ -262,7 +262,11 @@ func (x *chaos) drain() {
 			call.Bytes.Release()
 			how := x.rand.IntN(5)
 			if args := string(call.Arguments); how != 2 && strings.HasPrefix(args, `{"n":100`) && !strings.HasSuffix(call.Tool, ".read") {
-				x.keyed[s.server+" "+call.Tool+" "+args]++
+				where := s.server
+				if at >= len(x.sources) {
+					where = place{true, s.server}.inLedger()
+				}
+				x.keyed[where+" "+call.Tool+" "+args]++
 			}
 			switch how {
 			case 0:
