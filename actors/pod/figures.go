@@ -15,7 +15,8 @@ type counts struct {
 	tokens func() int
 	agents func() int
 
-	schemas func() capability.SchemasStats
+	schemas   func() capability.SchemasStats
+	providers []capability.Configured
 }
 
 // figures is the `pod` object of /debug/tree.
@@ -30,6 +31,12 @@ func (c counts) figures(root kernel.Node) []inspect.Figure {
 		}
 	}
 	schemas := c.schemas()
+	var ready int64 // those that each session has of its own are not among them
+	for _, p := range c.providers {
+		if p.Tools().State == capability.Ready {
+			ready++
+		}
+	}
 	return []inspect.Figure{
 		{Name: "bytes_used", Value: root.Account.Used},
 		{Name: "bytes_limit", Value: root.Account.Limit},
@@ -39,6 +46,8 @@ func (c counts) figures(root kernel.Node) []inspect.Figure {
 		{Name: "agents", Value: int64(c.agents())},
 		{Name: "schemas_kept", Value: schemas.Kept},
 		{Name: "schemas_bytes", Value: schemas.Bytes},
+		{Name: "providers", Value: int64(len(c.providers))},
+		{Name: "providers_ready", Value: ready},
 		{Name: "connections", Value: connections},
 		{Name: "sessions", Value: sessions},
 	}

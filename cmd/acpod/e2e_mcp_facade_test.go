@@ -63,8 +63,8 @@ func TestAFacadeAloneHasADebugListenerWhereAFileNamesOne(t *testing.T) {
 	if got := strings.Join(names, " "); got != "audit pins debug providers facade" {
 		t.Errorf("children of the root: %s", got)
 	}
-	if body := string(p.get("http://" + p.Debug + "/metrics")); !strings.Contains(body, "acpod_calls_total") {
-		t.Error("no metrics of calls")
+	if body := string(p.get("http://" + p.Debug + "/metrics")); !strings.Contains(body, "acpod_calls_total") || !strings.Contains(body, "acpod_pod_providers_ready 1") {
+		t.Errorf("no metrics of calls, or of providers:\n%s", body)
 	}
 }
 
