@@ -4,10 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/acpod/acpod/protocol/jsonrpc"
 	"github.com/acpod/acpod/protocol/mcp"
@@ -104,12 +100,6 @@ func parseTool(element []byte, f filter, schemaBytes int) (t mcp.Tool, keep bool
 	array := make([]byte, 0, len(text)+2) // the tool's bytes are ranges of it
 	array = append(append(append(array, '['), text...), ']')
 	tools, wrong, err := mcp.ParseTools(array, 1)
-	odd := len(wrong) > 0 && sendable(name)
-	if odd { // nobody is shown this name as it is, and it is sent as it is
-		if o, err := jsonrpc.ParseObject(text); err == nil {
-			tools, wrong, _ = mcp.ParseTools(slices.Concat([]byte("["), o.Set("name", []byte(`"x"`)), []byte("]")), 1)
-		}
-	}
 	switch {
 	case err != nil:
 		return t, false, &omission{name, notATool, err.Error()}
@@ -119,21 +109,10 @@ func parseTool(element []byte, f filter, schemaBytes int) (t mcp.Tool, keep bool
 		return t, false, &omission{name, needsTask, "can only be called as a task"}
 	}
 	t = tools[0]
-	if odd {
-		t.Name = strings.Clone(name)
-	}
-	if odd || len(text) != len(element) || !bytes.Equal(text, element) {
+	if len(text) != len(element) || !bytes.Equal(text, element) {
 		t.Raw = bytes.Clone(element) // what a digest is made of is what the server wrote
 	}
 	return t, true, nil
-}
-
-// longestName is the longest name of a tool that is sent, in bytes.
-const longestName = 512
-
-// sendable reports a name that a desk shows in another form and that can be sent as it was published: text, without controls.
-func sendable(name string) bool {
-	return name != "" && len(name) <= longestName && !strings.ContainsFunc(name, func(r rune) bool { return r == utf8.RuneError || unicode.IsControl(r) })
 }
 
 // anyObject is the schema of a tool that says nothing about its arguments.
