@@ -434,3 +434,30 @@ func TestAKeyAtTheOperatorsServerIsNotThatOfAClientsOfTheSameName(t *testing.T) 
 		}
 	})
 }
+
+func TestAServerThatHangsHoldsUpOneSearchAndNotEach(t *testing.T) {
+	hangs, well := newServer("hangs", Connecting, nil), newServer("well", Ready, tools("go"))
+	runWith(t, DeskConfig{}, []*fakeServer{hangs, well}, func(w *world) {
+		if f := <-w.search(Query{}); f.after != SettleTimeout {
+			t.Errorf("the first waited %v", f.after)
+		}
+		if f := <-w.search(Query{}); f.after != 0 || !strings.Contains(f.text, `"pending":["hangs"]`) || !strings.Contains(f.text, `"name":"go"`) {
+			t.Errorf("the second waited %v: %s", f.after, f.text)
+		}
+		if e := w.call(Request{Name: "nope"}).wait(); e.after != 0 || e.code() != Unknown {
+			t.Errorf("a plain name waited %v: %v", e.after, e.err)
+		}
+		if e := w.call(Request{Name: "hangs.x"}).wait(); e.after != SettleTimeout || e.code() != NotAttached {
+			t.Errorf("its own name waited %v: %v", e.after, e.err)
+		}
+		hangs.become(Toolset{State: Connecting}) // another attempt
+		search := w.search(Query{})
+		q := hangs.asked(t)
+		time.Sleep(time.Second)
+		hangs.lists("come")
+		found(q)
+		if f := <-search; f.after != time.Second || !strings.Contains(f.text, `"name":"come"`) {
+			t.Errorf("the next attempt: %v %s", f.after, f.text)
+		}
+	})
+}

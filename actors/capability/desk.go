@@ -35,6 +35,7 @@ type desk struct {
 	instances map[int]instance
 	finding   map[int]kernel.Ticket // configured servers that were asked to list
 	found     map[kernel.Ticket]int
+	slow      map[int]*Toolset // configured servers that a search has waited for in vain, as they stood then
 }
 
 func newDesk(cfg DeskConfig) *desk {
@@ -105,6 +106,7 @@ func (d *desk) Receive(c *kernel.Ctx, m kernel.Msg) error {
 	case Settle:
 		d.settle(c)
 	case settleOver:
+		d.waitedInVain(m.question)
 		d.settleOver(c, m.question)
 	case kernel.Exited:
 		d.exited(c, m)

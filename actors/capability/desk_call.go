@@ -130,7 +130,7 @@ func (d *desk) resolve(c *kernel.Ctx, k *call, waited bool) {
 				return
 			}
 		case len(r.wake) > 0:
-			if d.wake(c, k, r.wake) {
+			if d.wake(c, k, r) {
 				d.arm(c, k)
 				return
 			}

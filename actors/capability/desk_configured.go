@@ -1,6 +1,7 @@
 package capability
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/acpod/acpod/protocol/jsonrpc"
@@ -18,7 +19,27 @@ type settler struct {
 // settle answers when the last connecting server has settled, and each configured one that has no list has listed or said why not: at once
 // where there is nothing to wait for.
 func (d *desk) settle(c *kernel.Ctx) {
-	d.await(c, settler{need: d.discover(c, d.unlisted(nil)), declared: true})
+	d.await(c, settler{need: d.patient(d.discover(c, d.unlisted(nil))), declared: true})
+}
+
+// waitedInVain remembers for which servers a search has waited its whole time: no other one waits for the same attempt again.
+func (d *desk) waitedInVain(question uint64) {
+	s := d.settling[question]
+	if s == nil || len(s.need) == 0 {
+		return
+	}
+	if d.slow == nil {
+		d.slow = map[int]*Toolset{}
+	}
+	for i := range s.need {
+		d.slow[i] = d.view.tools(i)
+	}
+}
+
+// patient is what of these servers is worth a wait.
+func (d *desk) patient(need map[int]struct{}) map[int]struct{} {
+	maps.DeleteFunc(need, func(i int, _ struct{}) bool { return d.slow[i] != nil && d.slow[i] == d.view.tools(i) })
+	return need
 }
 
 // prepare is settle for a few names: only servers that may have them are asked to list.
@@ -132,14 +153,17 @@ func (d *desk) discovered(c *kernel.Ctx, ticket kernel.Ticket, i int) {
 }
 
 // wake has servers list that may have a call's name, and reports that the call waits for them. Each is tried once.
-func (d *desk) wake(c *kernel.Ctx, k *call, servers []int) bool {
+func (d *desk) wake(c *kernel.Ctx, k *call, r Resolution) bool {
 	if k.tried == nil {
 		k.tried = map[int]struct{}{}
 	}
-	for _, i := range servers {
+	for _, i := range r.wake {
 		k.tried[i] = struct{}{}
 	}
-	k.need = d.discover(c, d.unlisted(servers))
+	k.need = d.discover(c, d.unlisted(r.wake))
+	if !r.meant { // it may have that name or not
+		k.need = d.patient(k.need)
+	}
 	return len(k.need) > 0
 }
 

@@ -16,7 +16,9 @@ type Resolution struct {
 	// server is who is meant by a name that is refused, as far as that is known, and provider its provider: for the audit.
 	server, provider string
 	// wake are the configured servers that have to list first, of the roster: only those that may have that name.
-	wake []int
+	// meant: by its name, which stands before the tool's.
+	wake  []int
+	meant bool
 	// use is what a name stands for that was not given yet, and is taken by being used.
 	use *binding
 }

@@ -85,7 +85,7 @@ func (v *View) resolveConfigured(name string, waited bool, tried map[int]struct{
 	}
 	switch {
 	case len(wake) > 0:
-		return Resolution{Wait: true, wake: wake}, true
+		return Resolution{Wait: true, wake: wake, meant: len(named) > 0}, true
 	case declared:
 		return Resolution{}, false
 	case len(named) > 0:
