@@ -33,6 +33,12 @@ func (d *desk) answered(c *kernel.Ctx, a kernel.Answer) {
 		c.Refuse("result_bytes")
 		d.fail(c, k, &TooLarge{Size: int64(len(result.Raw)), Limit: d.limits.ResultBytes})
 	case a.Err == nil && ok:
+		if err := a.Lease.Move(c.Account()); err != nil { // from what all sessions have in common to what this one has
+			a.Lease.Release()
+			c.Refuse("result")
+			d.fail(c, k, err)
+			return
+		}
 		is, object := isError(result.Raw)
 		if !object {
 			a.Lease.Release()
