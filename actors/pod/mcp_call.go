@@ -19,13 +19,13 @@ var ErrNotJSON = errors.New("the arguments are not JSON; write an object in sing
 
 // CallServer executes one capability as an agent does, through the same pipeline, and writes the result object out. A refusal is written
 // as an agent gets it.
-func CallServer(ctx context.Context, o Options, name string, arguments []byte, out, notes io.Writer) error {
+func CallServer(ctx context.Context, o Options, name string, arguments []byte, out io.Writer) error {
 	if arguments = bytes.TrimSpace(arguments); len(arguments) == 0 {
 		arguments = nil
 	} else if !jsontext.Value(arguments).IsValid(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) {
 		return ErrNotJSON // what else is wrong with them, the pipeline says
 	}
-	return operate(ctx, o, notes, func(ctx context.Context, op *operator) error {
+	return operate(ctx, o, nil, func(ctx context.Context, op *operator) error {
 		d, err := capability.Execute(ctx, op.caller(), capability.Request{Name: name, Arguments: arguments, EndsOnClose: true})
 		var refusal *capability.Refusal
 		switch {

@@ -106,7 +106,7 @@ func newMCPCall(logs *logFlags) *cobra.Command {
 			}
 			ctx, stop := interruptible(command.Context())
 			defer stop()
-			err = podactor.CallServer(ctx, o, args[0], arguments, command.OutOrStdout(), command.ErrOrStderr())
+			err = podactor.CallServer(ctx, o, args[0], arguments, command.OutOrStdout())
 			if errors.Is(err, podactor.ErrNotJSON) {
 				return &usageError{err}
 			}
