@@ -84,7 +84,7 @@ func (d *desk) settleOver(c *kernel.Ctx, question uint64) {
 	for _, name := range s.names {
 		d.nameFor(c, name)
 	}
-	if s.names == nil && (!d.naming || d.view.unsettledConfigured()) {
+	if s.names == nil && (!d.naming || d.view.unnamedLists()) {
 		d.naming = true
 		d.publish(c)
 	}

@@ -76,7 +76,7 @@ func (d *desk) remembered() int64 { return d.names.bytes() + d.pinning.own.bytes
 func (d *desk) nameFor(c *kernel.Ctx, name string) bool {
 	before := d.names.count()
 	if d.naming {
-		if d.view.unsettledConfigured() {
+		if d.view.unnamedLists() {
 			d.republish(c)
 		}
 		return d.names.count() > before

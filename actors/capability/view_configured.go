@@ -49,6 +49,16 @@ func (v *View) unsettledConfigured() bool {
 	return false
 }
 
+// unnamedLists reports that a configured server has a list whose tools were not named.
+func (v *View) unnamedLists() bool {
+	for i := range v.roster.size() {
+		if l := v.list(i); l != nil && l != v.named(i) {
+			return true
+		}
+	}
+	return false
+}
+
 func (v *View) configuredCapability(name string, b binding) (Capability, bool) {
 	i, ok := v.roster.at(b.server)
 	if !ok || !v.roster.servers[i].Allows(b.tool) {
