@@ -38,6 +38,10 @@ func TestTheEraWithoutAHandshake(t *testing.T) {
 	if err := r.link.Send(link.Message{Head: []byte(`{"jsonrpc":"2.0","id":9,"result":{}}`)}); !errors.Is(err, link.ErrUnsent) {
 		t.Errorf("an answer is taken: %v", err)
 	}
+	id = jsonrpc.IntID(3)
+	if err := r.link.Send(link.Message{ID: id, Method: "x", Head: jsonrpc.AppendRequest(nil, id, "x", nil), Headers: [][2]string{{"Authorization", "x"}}}); !errors.Is(err, errMirror) {
+		t.Errorf("any header of a message may leave: %v", err)
+	}
 	r.end()
 	if n := len(s.requests("GET")) + len(s.requests("DELETE")); n != 0 {
 		t.Errorf("%d requests that this era does not have", n)

@@ -7,8 +7,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/acpod/acpod/actors/provider/link"
+	"github.com/acpod/acpod/protocol/jsonrpc"
 )
 
 // older is a server of 2024-11-05: a GET opens the one stream, which names the address for messages; answers come in the stream.
@@ -194,4 +196,17 @@ func TestAServerThatNamesNoAddressInTimeIsNotWaitedFor(t *testing.T) {
 			t.Errorf("Run ends with %v", err)
 		}
 	})
+}
+
+func TestARequestThatWaitsForTheOneStreamEndsAtItsDeadline(t *testing.T) {
+	s := serve(t, newOlder("event: endpoint\ndata: /messages\n\n").handle)
+	r := run(t, Options{URL: s.url, Old: true}, 1<<20)
+	r.initialize()
+	id := jsonrpc.IntID(2)
+	r.send(link.Message{ID: id, Method: "silent", Head: jsonrpc.AppendRequest(nil, id, "silent", nil), Deadline: time.Now().Add(300 * time.Millisecond)})
+	if err := r.failure("2"); !errors.Is(err, errDeadline) {
+		t.Errorf("it ends with %v", err)
+	}
+	r.request(3, "tools/call")
+	r.answer("3")
 }

@@ -6,10 +6,12 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"sync/atomic"
 	"testing"
 
 	"github.com/acpod/acpod/actors/provider/link"
+	"github.com/acpod/acpod/protocol/jsonrpc"
 )
 
 func readRequest(c net.Conn) *http.Request {
@@ -124,6 +126,11 @@ func TestALostSessionIsToldOfTheRequestAndTheNextInitializeBeginsAnother(t *test
 	r.request(4, "tools/call")
 	r.answer("4")
 	r.end()
+	for _, g := range s.called("initialize") {
+		if g.header.Get("Mcp-Session-Id") != "" || g.header.Get("Mcp-Protocol-Version") != "" {
+			t.Errorf("initialize names a session or a version: %v", g.header)
+		}
+	}
 	if d := s.requests("DELETE"); len(d) != 1 || d[0].header.Get("Mcp-Session-Id") != "s-2" {
 		t.Errorf("the sessions that were ended: %v", d)
 	}
@@ -187,4 +194,14 @@ func TestASessionThatTheServerHasLostIsNotEnded(t *testing.T) {
 	if n := len(s.requests("DELETE")); n != 0 {
 		t.Errorf("it was ended %d times", n)
 	}
+}
+
+func TestAMessageIsPaidForUntilItWasWritten(t *testing.T) {
+	s := serve(t, ordinary(func(_ http.ResponseWriter, r *http.Request, _ got) { <-r.Context().Done() }))
+	r := run(t, Options{URL: s.url}, 1<<20)
+	r.initialize()
+	id := jsonrpc.IntID(2)
+	r.send(link.Message{ID: id, Method: "hang", Head: jsonrpc.AppendRequest(nil, id, "hang", []byte(`"`+strings.Repeat("x", 200<<10)+`"`))})
+	await(t, "the request", func() bool { return len(s.called("hang")) == 1 })
+	await(t, "the end of its lease", func() bool { return r.account.Used() < 100<<10 })
 }
