@@ -21,8 +21,8 @@ func (p *pod) file(name string) []byte {
 	return text
 }
 
-// Names that differ only by case are two servers and two tools; names with odd characters are found and called as they are; a
-// name with white space or controls in it is left out, with its siblings shown.
+// Names that differ only by case are two servers and two tools; names with odd characters are shown in another form, and are called by
+// it and as they are; a name with controls in it is left out, with its siblings shown.
 func TestOddNamesAreNames(t *testing.T) {
 	t.Parallel()
 	p := startPod(t, noAgent+`
@@ -34,13 +34,13 @@ tools = ["*"]
 	lower := newServer("other", genA, "tool.x", "Tool.X", "tool/ü😀", `tool"\quote`, "..", ".x", "x.", "other.tool.x", strings.Repeat("n", 256))
 	upper := newServer("Other", genB, "tool.x", "a b", "a\nb", "a\x1b[31mb", strings.Repeat("n", 257), "", "last")
 	agent := e.facadeOf(e.open(lower, upper))
-	for _, name := range []string{"Tool.X", "tool/ü😀", `tool"\quote`, "..", ".x", "x.", strings.Repeat("n", 256), "last"} {
+	for _, name := range []string{"Tool.X", "tool/ü😀", `tool"\quote`, "..", ".x", "x.", strings.Repeat("n", 256), "a b", "last"} {
 		if result := agent.execute(name, `{"a":1}`); result.text() != name+` {"a":1}` {
 			t.Errorf("%q: %.300s", name, result.raw)
 		}
 	}
 	names := agent.names()
-	if len(names) != len(slices.Compact(slices.Clone(names))) || len(names) != 11 {
+	if len(names) != len(slices.Compact(slices.Clone(names))) || len(names) != 12 {
 		t.Errorf("%d names: %q", len(names), names)
 	}
 	calls := func(s *mcpServer, name string) int {
@@ -54,7 +54,7 @@ tools = ["*"]
 	if calls(upper, "Other.tool.x") != 1 {
 		t.Errorf("the qualified name of the one: %q", names)
 	}
-	for _, unknown := range []string{"TOOL.X", "tool.x ", " tool.x", "OTHER.tool.x", "a b", ""} {
+	for _, unknown := range []string{"TOOL.X", "tool.x ", " tool.x", "OTHER.tool.x", "a  b", ""} {
 		if result := agent.execute(unknown, "{}"); result.refusal() == "" {
 			t.Errorf("%q was called: %s", unknown, result.raw)
 		}
