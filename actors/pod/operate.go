@@ -20,8 +20,8 @@ type operator struct {
 }
 
 // operate starts all of it, runs do and ends all of it. What do starts has ended when it returns. What is wrong with mcp.json
-// is noted; nil notes: it is not, since do tells it or it is
-// beside the point.
+// is noted, unless notes is nil: where do tells it, or where it is beside
+// the point.
 func operate(ctx context.Context, o Options, notes io.Writer, do func(context.Context, *operator) error) error {
 	l := &life{opts: o, cfg: facadeAlone(o.Config), log: o.Log}
 	defer func() { l.ledger.close() }()
