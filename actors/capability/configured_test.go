@@ -461,3 +461,21 @@ func TestAServerThatHangsHoldsUpOneSearchAndNotEach(t *testing.T) {
 		}
 	})
 }
+
+func TestANameWhoseToolIsGoneLeadsToNoOther(t *testing.T) {
+	files := newServer("files", Ready, tools("shop.go"))
+	runWith(t, DeskConfig{}, []*fakeServer{files}, func(w *world) {
+		c := w.call(Request{Name: "shop.go"})
+		_, q := files.next(t)
+		w.answer(q, "ok")
+		if e := c.wait(); e.err != nil {
+			t.Fatal(e.err)
+		}
+		files.lists("other")
+		s := w.attach(shop("go"))
+		if e := w.call(Request{Name: "shop.go"}).wait(); e.code() == "" {
+			t.Error("it led to another tool")
+		}
+		w.reachedNobody(s)
+	})
+}
