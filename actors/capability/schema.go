@@ -35,7 +35,8 @@ var checkSlots = make(chan struct{}, max(2, runtime.GOMAXPROCS(0)))
 //
 // A schema that cannot be compiled does not keep a tool from being called: its
 // server checks the arguments itself, and the pod says that it did not. One that
-// refers to something outside of itself refuses every call: nothing is ever
+// refers to something outside of itself, or says that its words mean what nobody here
+// knows, refuses every call: nothing is ever
 // fetched, and what cannot be read must not be waved through.
 type Schema struct {
 	compiled  *jsonschema.Schema
@@ -69,6 +70,10 @@ func CompileSchema(raw []byte) (s *Schema) {
 	}
 	if err := json.Unmarshal(raw, &s.document); err != nil {
 		s.unchecked = "the schema is not sound JSON: " + oneLine(err.Error())
+		return s
+	}
+	if dialect, known := dialectOf(s.document); !known {
+		s.refused = "its input schema is written in " + dialect + ", a dialect that nobody here can judge by; the tool's author must use one of JSON Schema's, 2020-12 or before"
 		return s
 	}
 	if s.unchecked = oddity(s.document); s.unchecked != "" {

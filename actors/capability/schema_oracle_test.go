@@ -216,6 +216,7 @@ var oracleKnown = map[string]difference{
 	"id is no uri":           {takes, hasNoSay, "an $id that nothing refers to decides nothing"},
 	"remote ref":             {refuses, hasNoSay, "what is not in the schema is never fetched, and must not be waved through"},
 	"file ref":               {refuses, hasNoSay, "likewise"},
+	"unknown dialect":        {refuses, hasNoSay, "what its words mean is not known"},
 	"dangling ref":           {refuses, hasNoSay, "likewise"},
 	"ref into nothing known": {hasNoSay, takes, "the validator follows references into known keywords only; the server checks itself"},
 }

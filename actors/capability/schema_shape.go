@@ -15,21 +15,24 @@ var dialects = []string{
 	"json-schema.org/draft/2019-09/schema", "json-schema.org/draft/2020-12/schema",
 }
 
+// dialectOf is the dialect that a schema declares, shown, and whether the validator knows it; one that declares none is in the newest.
+func dialectOf(document any) (shown string, known bool) {
+	root, _ := document.(map[string]any)
+	dialect, ok := root["$schema"].(string)
+	if !ok {
+		return "", true
+	}
+	_, name, _ := strings.Cut(strings.TrimSuffix(dialect, "#"), "://")
+	return jsonrpc.Show(dialect), slices.Contains(dialects, name)
+}
+
 var typeNames = []string{"null", "boolean", "object", "array", "number", "string", "integer"}
 
 // oddity says what in a schema the validator would judge in a way of its own:
-// another dialect, for which it takes the newest, and types that do not exist,
-// which nothing would fit. Empty = nothing.
+// types that do not exist, which nothing would fit. Empty = nothing.
 func oddity(document any) string {
-	root, ok := document.(map[string]any)
-	if !ok {
+	if _, ok := document.(map[string]any); !ok {
 		return "the schema is no object"
-	}
-	if dialect, ok := root["$schema"].(string); ok {
-		_, name, _ := strings.Cut(strings.TrimSuffix(dialect, "#"), "://")
-		if !slices.Contains(dialects, name) {
-			return "the schema's dialect " + jsonrpc.Show(dialect) + " is not known"
-		}
 	}
 	odd := ""
 	each(document, func(schema map[string]any) {
