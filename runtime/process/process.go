@@ -71,6 +71,9 @@ func (p *Process) Exit() Exit {
 // Stderr is the end of what the child wrote to stderr, raw, and how many bytes it wrote in all.
 func (p *Process) Stderr() (tail []byte, total int64) { return p.stderr.bytes() }
 
+// StderrEnded is closed when everything that was written to stderr has been read: nobody of the group holds it open any more.
+func (p *Process) StderrEnded() <-chan struct{} { return p.stderr.ended }
+
 // StderrTail is the last lines of stderr for people: escaped, secrets masked, joined to one line of at most max bytes.
 func (p *Process) StderrTail(max int) string { return p.stderr.tail(max) }
 

@@ -24,9 +24,10 @@ type stderrLog struct {
 	secrets []string
 	limit   *rate.Limiter
 
-	line    []byte // the unfinished line, at most stderrKept bytes
-	skipped int    // bytes of it that were not kept
-	quiet   int    // lines that were not logged
+	ended   chan struct{} // closed when all of it was read
+	line    []byte        // the unfinished line, at most stderrKept bytes
+	skipped int           // bytes of it that were not kept
+	quiet   int           // lines that were not logged
 
 	mu    sync.Mutex // the owner reads the ring while the drain writes it
 	ring  []byte
@@ -35,12 +36,13 @@ type stderrLog struct {
 }
 
 func newStderrLog(size int, log *slog.Logger, secrets []string) *stderrLog {
-	return &stderrLog{log: log, secrets: secrets, limit: rate.NewLimiter(stderrRate, stderrBurst), size: size}
+	return &stderrLog{log: log, secrets: secrets, limit: rate.NewLimiter(stderrRate, stderrBurst), size: size, ended: make(chan struct{})}
 }
 
 // drain reads until the stream ends. It never stops for a slow logger's sake any longer than one line takes: the
 // rate limit comes before the logger.
 func (s *stderrLog) drain(r io.Reader) {
+	defer close(s.ended)
 	buf := make([]byte, 32<<10)
 	for {
 		n, err := r.Read(buf)

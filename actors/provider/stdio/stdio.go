@@ -147,11 +147,23 @@ func (l *Link) listen(ctx context.Context) {
 		pause.Stop()
 		select {
 		case <-l.eof:
+			l.hearOut(ctx)
 			return
 		case <-ctx.Done():
 			return
 		default:
 		}
+	}
+}
+
+// hearOut lets stderr be read to its end, too, when that comes at once: its last lines say why the child has ended.
+func (l *Link) hearOut(ctx context.Context) {
+	pause := time.NewTimer(silence)
+	defer pause.Stop()
+	select {
+	case <-l.proc.StderrEnded():
+	case <-pause.C:
+	case <-ctx.Done():
 	}
 }
 
