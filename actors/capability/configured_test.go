@@ -255,6 +255,12 @@ func TestWhereAConfiguredServerStandsIsShown(t *testing.T) {
 				t.Errorf("%v: %+v", state, w.view.Load().Unavailable())
 			}
 		}
+		for reason, pending := range map[string]int{"": 1, "no answer": 0} { // one that was tried before is not about to be there
+			s.become(Toolset{State: Connecting, Reason: reason})
+			if v := w.view.Load(); len(v.Pending()) != pending || len(v.Unavailable()) != 1-pending {
+				t.Errorf("%q: %v %+v", reason, v.Pending(), v.Unavailable())
+			}
+		}
 		s.become(Toolset{State: Failed, Reason: strings.Repeat("long ", 500)})
 		if u := w.view.Load().Unavailable(); len(u) != 1 || len(u[0].Error) > 400 {
 			t.Errorf("the reason is not bounded: %+v", u)

@@ -152,11 +152,12 @@ func (v *View) catalog() ([]Capability, map[place]*heldBack) {
 	return list, held
 }
 
-// Pending names the granted and the configured servers that are connecting, sorted.
+// Pending names the granted and the configured servers that are connecting, sorted. A configured one that has failed before is
+// unavailable until it is there.
 func (v *View) Pending() []string {
 	list := v.pendingDeclared()
 	for i := range v.roster.size() {
-		if v.tools(i).State == Connecting && v.list(i) == nil {
+		if t := v.tools(i); t.State == Connecting && t.Reason == "" && v.list(i) == nil {
 			list = append(list, v.roster.servers[i].Server())
 		}
 	}

@@ -105,6 +105,11 @@ func whyNot(t *Toolset, listed bool) (why string) {
 	switch t.State {
 	case Failed, Detached:
 		why = "failed"
+	case Connecting: // with a reason it has failed before, and is tried again
+		if listed || t.Reason == "" {
+			return ""
+		}
+		why = "failed"
 	case LoggedOut:
 		why = "refuses the pod's credentials"
 	case Idle:

@@ -387,6 +387,9 @@ func TestAStartThatFailsClosesItsConnection(t *testing.T) {
 				}
 				for range 2 {
 					w.call("buy")
+					if now := w.tools(); now.State == capability.Ready || !strings.Contains(now.Reason, c.method) {
+						t.Errorf("while it is tried again, why it failed is not told: %v %q", now.State, now.Reason)
+					}
 					w.pass(time.Minute)
 				}
 				state := w.node("shop").Attrs["breaker"]

@@ -47,6 +47,9 @@ func (a *actor) state(c *kernel.Ctx) (capability.State, string, error) {
 	case n != nil && n.phase == ready:
 		return capability.Ready, a.list.reason, nil
 	case n != nil && n.phase != ending && a.list.list == nil:
+		if a.ended != nil { // it is tried again: who asks is told why, and not for ever that it is about to be there
+			return capability.Connecting, shown(a.ended), a.ended
+		}
 		return capability.Connecting, "", nil
 	case a.ended != nil && (a.failures > 1 || a.list.list == nil):
 		return capability.Failed, shown(a.ended), a.ended
