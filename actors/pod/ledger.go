@@ -44,6 +44,9 @@ type fileLedger struct {
 	size  int64
 	known map[capability.KeyRecord]ledgerEntry // by the record without its arguments
 	order []capability.KeyRecord
+
+	damaged int    // lines that were there and could not be read
+	aside   string // where the file with them is kept
 }
 
 type ledgerEntry struct {
@@ -73,6 +76,13 @@ func openLedger(folder string, retention time.Duration, now func() time.Time) (*
 		_ = l.file.Close()
 		return nil, fmt.Errorf("the record of idempotency keys: %w", err)
 	}
+	if l.damaged > 0 { // before it is written anew without them
+		l.aside = l.path + ".damaged-" + now().UTC().Format("20060102T150405.000")
+		if err := os.Link(l.path, l.aside); err != nil {
+			_ = l.file.Close()
+			return nil, fmt.Errorf("the record of idempotency keys has %d lines that cannot be read, and cannot be kept: %w", l.damaged, err)
+		}
+	}
 	l.rewrite()
 	return l, nil
 }
@@ -101,7 +111,8 @@ func (l *fileLedger) open() error {
 	}
 }
 
-// read takes in the file. A line that is none of ours is skipped: the last one of a pod that was killed may be cut.
+// read takes in the file. The last line of a pod that was killed may be cut: its call was never sent. Any other line that cannot be read
+// was a key, and is counted.
 func (l *fileLedger) read() error {
 	in := bufio.NewReaderSize(l.file, ledgerLine)
 	whole := true // the line began where this piece begins
@@ -112,6 +123,9 @@ func (l *fileLedger) read() error {
 		case err == nil && whole:
 			l.apply(piece)
 		case err == nil, errors.Is(err, bufio.ErrBufferFull): // a piece of a line that is too long
+			if err == nil {
+				l.damaged++
+			}
 		case errors.Is(err, io.EOF):
 			return nil
 		default:
@@ -124,6 +138,7 @@ func (l *fileLedger) read() error {
 func (l *fileLedger) apply(line []byte) {
 	var r ledgerRecord
 	if json.Unmarshal(line, &r) != nil || r.V < 1 || r.V > ledgerVersion {
+		l.damaged++
 		return
 	}
 	slot := capability.KeyRecord{Session: r.Session, Server: r.Server, Tool: r.Tool, Key: r.Key}
@@ -132,7 +147,11 @@ func (l *fileLedger) apply(line []byte) {
 		return
 	}
 	args, err := hex.DecodeString(r.Args)
-	if err != nil || len(args) != 32 || l.now().Sub(r.At) > l.retention {
+	if err != nil || len(args) != 32 {
+		l.damaged++
+		return
+	}
+	if l.now().Sub(r.At) > l.retention {
 		return
 	}
 	l.remember(slot, ledgerEntry{r.At, [32]byte(args)})

@@ -142,3 +142,50 @@ func TestAKeyBelongsToASessionAndNotToItsTag(t *testing.T) {
 		l.close()
 	}
 }
+
+// What cannot be read of the record was somebody's key: it is told of and kept, not passed over. The cut last line of a pod that was killed
+// is no such thing.
+func TestLinesOfTheLedgerThatCannotBeReadAreToldOf(t *testing.T) {
+	folder := t.TempDir()
+	path := filepath.Join(folder, ledgerName)
+	first, err := openLedger(folder, time.Hour, time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	record := capability.KeyRecord{Session: "s", Server: "a", Tool: "t", Key: "k"}
+	if _, err := first.Start(t.Context(), record); err != nil {
+		t.Fatal(err)
+	}
+	first.close()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, row := range map[string]struct {
+		more    string
+		damaged int
+	}{
+		"sound":           {"", 0},
+		"a cut last line": {`{"v":2,"at":"20`, 0},
+		"cut in between":  {`{"v":2,"at":"20` + "\n", 1},
+		"a newer version": {`{"v":99,"session":"x"}` + "\n", 1},
+		"no hash":         {`{"v":2,"at":"2026-01-01T00:00:00Z","session":"x","server":"a","tool":"t","key":"k","args_sha256":"zz"}` + "\n", 1},
+		"too long":        {strings.Repeat("x", 3*ledgerLine) + "\n", 1},
+	} {
+		if err := os.WriteFile(path, append(text[:len(text):len(text)], row.more...), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		l, err := openLedger(folder, time.Hour, time.Now)
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		if l.damaged != row.damaged || l.Seen(t.Context(), record) == nil {
+			t.Errorf("%s: %d damaged lines; the sound one is known: %v", name, l.damaged, l.Seen(t.Context(), record) != nil)
+		}
+		if kept, err := os.ReadFile(l.aside); row.damaged > 0 && (err != nil || !strings.Contains(string(kept), row.more)) {
+			t.Errorf("%s: what could not be read is not kept: %v", name, err)
+		}
+		l.close()
+		_ = os.Remove(l.aside)
+	}
+}

@@ -26,6 +26,10 @@ func (l *life) openState() {
 		l.log.Warn("the state folder cannot be used: calls with an idempotency key are refused, pins and process groups are forgotten with the pod; set state.dir to a writable folder", "error", err)
 		return
 	}
+	if l.ledger.damaged > 0 {
+		l.log.Warn("the record of idempotency keys has lines that cannot be read: a repeat under one of their keys is not known for what it is; the file is kept",
+			"lines", l.ledger.damaged, "file", l.ledger.aside)
+	}
 	l.keys, l.state = l.ledger, dir
 }
 
