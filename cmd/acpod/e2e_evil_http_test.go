@@ -368,8 +368,15 @@ func TestTheOlderTransportWorksAndComesBack(t *testing.T) {
 	if result := writes.wait(); result.refusal() != "outcome_unknown" {
 		t.Errorf("the one that writes: %s", result.raw)
 	}
-	a.says("echo", `{"n":2}`, `echo {"n":2}`)
-	if n := len(s.journal("stream")); n != 2 || s.calls("hang") != 1 {
+	// A call may still go out over a connection that was cut and does not know it yet: one that reads is told so, and the next is served.
+	until(t, "a call after the cut", func() bool {
+		got := a.ask("echo", `{"n":2}`)
+		if refusal := got.Result.refusal(); refusal != "" && refusal != "detached" {
+			t.Fatalf("after the cut: %s", got.raw)
+		}
+		return strings.Contains(got.raw, "echo {")
+	})
+	if n := len(s.journal("stream")); n < 2 || n > 3 || s.calls("hang") != 1 {
 		t.Errorf("%d streams, %d calls of hang", n, s.calls("hang"))
 	}
 }

@@ -121,7 +121,7 @@ func TestProgressExtendsACallUpToAHardEnd(t *testing.T) {
 // Transport faults open the breaker, and nothing else does; while it is open nothing is asked; its probe goes to a new process.
 func TestTheBreakerOpensForTransportFaultsAlone(t *testing.T) {
 	t.Parallel()
-	s := newEvil(t, evilScript{Name: "one", Offer: []string{"rpcerr", "toolerr", "read_hang", "whoami"}}).set("request_timeout_secs", 1)
+	s := newEvil(t, evilScript{Name: "one", Offer: []string{"rpcerr", "toolerr", "read_hang", "whoami"}}).set("request_timeout_secs", 3)
 	good := newEvil(t, evilScript{Name: "good", Offer: []string{"whoami"}})
 	_, a := startEvil(t, providersConfig, s, good)
 	first := a.runs(s)
@@ -139,7 +139,7 @@ func TestTheBreakerOpensForTransportFaultsAlone(t *testing.T) {
 		t.Errorf("the refusal does not say whose breaker it is: %s", told)
 	}
 	for range 5 {
-		if got := a.ask("one.read_hang", `{}`); got.Result.refusal() != "breaker_open" || got.took > 900*time.Millisecond && got.took > time.Since(opened)/2 {
+		if got := a.ask("one.read_hang", `{}`); got.Result.refusal() != "breaker_open" || got.took > 2900*time.Millisecond && got.took > time.Since(opened)/2 {
 			t.Errorf("%s after %v", got.raw, got.took)
 		}
 	}
@@ -148,7 +148,7 @@ func TestTheBreakerOpensForTransportFaultsAlone(t *testing.T) {
 	}
 	a.runs(good)
 	// R98: a minute later one call is let through, on a connection of its own, and its success closes the breaker.
-	end := time.Now().Add(2 * patience)
+	end := time.Now().Add(4 * patience) // a machine that is far too busy may need a second one
 	for a.ask("one.whoami", `{}`).Result.IsError && time.Now().Before(end) {
 		time.Sleep(500 * time.Millisecond)
 	}
