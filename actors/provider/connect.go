@@ -182,7 +182,7 @@ func (a *actor) initialized(c *kernel.Ctx, result []byte, err error) {
 	}
 	n.link.Speaks(n.greeting.version)
 	c.Attr("mcp", n.greeting.version)
-	if err := a.notify(c, mcp.MethodInitialized, nil); err != nil {
+	if err := a.notify(c, mcp.MethodInitialized, nil); err != nil && !errors.Is(err, link.ErrUnsent) { // what is asked next finds out
 		a.broken(c, fmt.Errorf("notifications/initialized: %w", err))
 		return
 	}

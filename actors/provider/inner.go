@@ -17,10 +17,14 @@ import (
 // an error.
 type inner struct {
 	method  string
-	session int // of the connection
+	session int   // of the connection
+	unsent  error // why the link did not take it; nil = it did
 	stop    func()
 	then    func(c *kernel.Ctx, result []byte, err error)
 }
+
+// lastWord is how long the end of a link is waited for that takes nothing any more.
+const lastWord = 2 * time.Second
 
 // requestID is how a number of ours is written: as a string, so that no server takes it for a number of its own.
 func requestID(n int64) jsonrpc.ID { return jsonrpc.StringID(strconv.FormatInt(n, 10)) }
@@ -33,11 +37,15 @@ func (a *actor) ask(c *kernel.Ctx, method string, params []byte, patience time.D
 	if patience > 0 {
 		m.Deadline = c.Now().Add(patience + linkGrace)
 	}
-	if err := a.send(c, m); err != nil {
-		then(c, nil, err)
-		return
-	}
 	x := &inner{method: method, session: a.conn.session, stop: func() {}, then: then}
+	if err := a.send(c, m); err != nil {
+		if !errors.Is(err, link.ErrUnsent) {
+			then(c, nil, err)
+			return
+		}
+		// A link that takes nothing is ending as a rule, and its end says why: a child that exits at once, say.
+		x.unsent, patience = err, lastWord
+	}
 	if patience > 0 {
 		x.stop = c.After(patience, innerOver{id})
 	}
@@ -73,6 +81,10 @@ func (a *actor) take(id int64) *inner {
 func (a *actor) innerOver(c *kernel.Ctx, id int64) {
 	x := a.take(id)
 	if x == nil {
+		return
+	}
+	if x.unsent != nil {
+		x.then(c, nil, x.unsent)
 		return
 	}
 	c.Refuse("timeout")

@@ -2,7 +2,7 @@ package stdio
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -119,6 +119,7 @@ func (l *Link) wait(ctx context.Context) (reason string) {
 		defer timer.Stop()
 		select {
 		case <-proc.Exited():
+			l.hearOut(ctx)
 		case <-ctx.Done():
 		case <-timer.C:
 			return "it closed its stdout"
@@ -214,10 +215,10 @@ func (l *Link) Send(m link.Message) error {
 		}
 		if err := l.proc.Send(p, done); err != nil {
 			m.Held.Release()
-			return errors.Join(link.ErrUnsent, err)
+			return fmt.Errorf("%w: %w", link.ErrUnsent, err)
 		}
 	}
 	return nil
 }
 
-var errNotRunning = errors.Join(link.ErrUnsent, errors.New("the server's process does not run"))
+var errNotRunning = fmt.Errorf("%w: the server's process does not run", link.ErrUnsent)
