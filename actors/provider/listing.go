@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash"
+	"strings"
 	"time"
 
 	"github.com/acpod/acpod/actors/capability"
@@ -57,6 +58,9 @@ func (l *catalog) pay(leases []*kernel.Lease) {
 	l.leases = leases
 }
 
+// maxExamples is how many tools of each kind of fault are named with what is wrong with them.
+const maxExamples = 4
+
 // gathering is one tools/list on its way through its pages.
 type gathering struct {
 	pages   int
@@ -65,14 +69,14 @@ type gathering struct {
 	leases  []*kernel.Lease
 	bytes   int64
 	left    map[reason]int
-	hidden  int // by the filter
-	example map[reason]omission
-	cut     reason // why it took no further page; "" = it is whole
+	hidden  int                   // by the filter
+	example map[reason][]omission // the first few
+	cut     reason                // why it took no further page; "" = it is whole
 	sum     hash.Hash
 }
 
 func newGathering() *gathering {
-	return &gathering{cursors: map[string]struct{}{}, left: map[reason]int{}, example: map[reason]omission{}, sum: sha256.New()}
+	return &gathering{cursors: map[string]struct{}{}, left: map[reason]int{}, example: map[reason][]omission{}, sum: sha256.New()}
 }
 
 func (g *gathering) release() {
@@ -129,8 +133,8 @@ func (g *gathering) take(account *kernel.Account, p page) (more bool) {
 }
 
 func (g *gathering) omit(o omission) {
-	if g.left[o.why]++; g.left[o.why] == 1 {
-		g.example[o.why] = o
+	if g.left[o.why]++; g.left[o.why] <= maxExamples {
+		g.example[o.why] = append(g.example[o.why], o)
 	}
 }
 
@@ -155,12 +159,18 @@ func (g *gathering) reason() string {
 		if text != "" {
 			text += "; "
 		}
-		o := g.example[why]
-		name := "one without a name"
-		if o.name != "" {
-			name = jsonrpc.Show(o.name)
+		each := make([]string, 0, maxExamples+1)
+		for _, o := range g.example[why] {
+			name := "one without a name"
+			if o.name != "" {
+				name = jsonrpc.Show(o.name)
+			}
+			each = append(each, name+": "+o.text)
 		}
-		text += fmt.Sprintf("%d of its tools are left out (%s %s)", n, name, o.text)
+		if n > maxExamples {
+			each = append(each, "…")
+		}
+		text += fmt.Sprintf("%d of its tools are left out (%s)", n, strings.Join(each, "; "))
 	}
 	return kernel.Escape(text, 300)
 }

@@ -130,6 +130,19 @@ func TestOneOddToolHidesNoneOfItsSiblings(t *testing.T) {
 	}
 }
 
+func TestEachToolThatIsLeftOutIsNamedWithItsReasonUpToABound(t *testing.T) {
+	s := newFakeServer()
+	s.tools = `{"name":7},{"name":"a","inputSchema":7},{"name":"ok"},{"name":"t","execution":{"taskSupport":"required"}},[],{"name":"b","inputSchema":7},{"name":"c","inputSchema":7}`
+	play(t, with(s), func(w *world) {
+		w.discover()
+		want := `5 of its tools are left out (one without a name: name must be a string; "a": inputSchema must be an object; one without a name: is no object; "b": inputSchema must be an object; …); ` +
+			`1 of its tools are left out ("t": can only be called as a task)`
+		if now := w.tools(); now.Reason != want || len(now.List.All()) != 1 {
+			t.Errorf("%d tools, %s", len(now.List.All()), now.Reason)
+		}
+	})
+}
+
 func TestAStormOfChangesIsCoalescedAndAnUnchangedListPublishesNothing(t *testing.T) {
 	s := newFakeServer("buy")
 	play(t, with(s), func(w *world) {
