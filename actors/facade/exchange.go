@@ -3,6 +3,7 @@ package facade
 import (
 	"net/http"
 	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/acpod/acpod/actors/capability"
@@ -44,6 +45,10 @@ func (x *exchange) serve(body []byte) {
 	frame, bad := jsonrpc.Scan(body)
 	if bad != nil {
 		x.reject(bad.ID, &fault{status: http.StatusBadRequest, reason: "malformed", err: bad.Err()})
+		return
+	}
+	if frame.Variant != "" { // another reader, one that ignores case, would see another message
+		x.reject(jsonrpc.NullID(), badRequest("malformed", jsonrpc.InvalidRequest, jsonrpc.Show(frame.Variant)+" is no member of a message: write "+strings.ToLower(frame.Variant)))
 		return
 	}
 	switch {

@@ -36,6 +36,7 @@ type Frame struct {
 	Result    []byte // of a response; nil when Error is not
 	Error     []byte // of a response
 	Size      int    // bytes of the whole frame
+	Variant   string // a member that differs from one with a meaning in case alone; it has none itself
 }
 
 // A Fault says why a frame is refused and what is owed for it.

@@ -3,6 +3,7 @@ package jsonrpc
 import (
 	"bytes"
 	"fmt"
+	"strings"
 )
 
 // MaxMembers is how many members an envelope may have. JSON-RPC defines six; the
@@ -47,6 +48,7 @@ func ScanLimit(b []byte, limit int) (Frame, *Fault) {
 	if bad != nil {
 		return f, bad
 	}
+	f.Variant = e.variant()
 	f.Params = e.at(params)
 	if m := e.at(method); m != nil {
 		f.Method, f.HasMethod = String(beginning(m))
@@ -267,6 +269,19 @@ func (e *envelope) note(name, value span) {
 		}
 	}
 	e.others = append(e.others, name)
+}
+
+// variant is the first member without a meaning whose name differs from one that has a meaning in case alone.
+func (e *envelope) variant() string {
+	for _, other := range e.others {
+		name, _ := String(e.text[other.from:other.to])
+		for _, ours := range [...]string{"jsonrpc", "id", "method", "params", "result", "error"} {
+			if strings.EqualFold(name, ours) {
+				return name
+			}
+		}
+	}
+	return ""
 }
 
 // closed judges the envelope whose closing bracket stands before end.
