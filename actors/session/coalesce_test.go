@@ -220,7 +220,7 @@ func spoken(t testing.TB, script []byte) {
 
 // Whatever an agent says and however room comes and goes: every word arrives once, in its place.
 func TestASlowClientGetsEveryWordInItsPlace(t *testing.T) {
-	for seed := range uint64(300) {
+	for seed := range uint64(80) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		script := make([]byte, 400)
 		for i := range script {
