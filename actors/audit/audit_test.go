@@ -86,6 +86,13 @@ func TestEachEventHasItsFieldsAndNoOthers(t *testing.T) {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}
 	}
+	filtered := entry(capability.EventRefused)
+	filtered.Filtered = true
+	log := &page{}
+	(&sink{log: quiet(log)}).write([]slog.Record{record(filtered)})
+	if got := log.lines()[0]; !strings.HasSuffix(got, `"duration_ms":1500,"filtered":true}`) {
+		t.Errorf("what the filter leaves out is not told from what is not there: %s", got)
+	}
 }
 
 func TestRecordsReachTheLogWhateverItsLevel(t *testing.T) {

@@ -36,6 +36,9 @@ func record(e capability.Entry) slog.Record {
 			slog.Int64("duration_ms", e.Duration.Milliseconds()),
 		)
 	}
+	if e.Event == capability.EventRefused && e.Filtered {
+		r.AddAttrs(slog.Bool("filtered", true))
+	}
 	if e.Event == capability.EventExit {
 		r.AddAttrs(slog.Int("bytes", e.Bytes))
 	}

@@ -28,6 +28,7 @@ type Entry struct {
 	Tool     string // as published; for an unknown capability the name asked for, cut to 128 bytes
 	Session  string // acp.SessionTag, "-" for an anonymous caller
 	ArgsSHA  [32]byte
+	Filtered bool          // a refused one that tool_filter leaves out; its caller is told the same as of one that is not there
 	Outcome  string        // exit and refused only
 	IsError  bool          // exit and refused only
 	Duration time.Duration // exit and refused only

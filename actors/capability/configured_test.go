@@ -321,7 +321,7 @@ func TestTheAuditKnowsTheServerOfWhatItRefused(t *testing.T) {
 		for name, provider := range map[string]string{"files.write": "files", "files.nope": "files", "evil.x": BrowserProvider, "nope": "-", "shop.x.y": "-"} {
 			w.call(Request{Name: name}).wait()
 			entries := w.trail.all()
-			if e := entries[len(entries)-1]; e.Event != EventRefused || e.Provider != provider {
+			if e := entries[len(entries)-1]; e.Event != EventRefused || e.Provider != provider || e.Filtered != (name == "files.write") {
 				t.Errorf("%s: %+v", name, e)
 			}
 		}

@@ -42,6 +42,7 @@ type call struct {
 	tried    map[int]struct{} // … and has waited for
 	server   string           // who is meant by its name, when that is known and there is no capability
 	provider string
+	filtered bool // its server's filter leaves out what was asked for
 }
 
 // asker is one present caller.
@@ -122,7 +123,7 @@ func (d *desk) resolve(c *kernel.Ctx, k *call, waited bool) {
 	k.waited = k.waited || waited
 	for {
 		r := d.view.resolve(k.request.Name, k.waited, k.tried)
-		k.server, k.provider = r.server, r.provider
+		k.server, k.provider, k.filtered = r.server, r.provider, r.filtered
 		switch {
 		case r.use != nil:
 			if !d.use(c, k.request.Name, *r.use) {

@@ -87,7 +87,7 @@ func (d *desk) checked(c *kernel.Ctx, m checked) {
 	}
 	r := d.view.Resolve(k.request.Name, true)
 	if r.Refusal != nil {
-		k.server, k.provider = r.server, r.provider
+		k.server, k.provider, k.filtered = r.server, r.provider, r.filtered
 		d.refuse(c, k, r.Refusal)
 		return
 	}

@@ -183,7 +183,7 @@ func (d *desk) exit(c *kernel.Ctx, k *call, outcome string, isErr bool, bytes in
 func (d *desk) entry(k *call) Entry {
 	e := Entry{Call: k.id, Provider: "-", Tool: cut(k.request.Name), Session: d.cfg.Tag, ArgsSHA: k.sha}
 	if k.provider != "" {
-		e.Provider, e.Server = k.provider, k.server
+		e.Provider, e.Server, e.Filtered = k.provider, k.server, k.filtered
 	}
 	if k.cap.Tool != nil {
 		e.Provider, e.Server, e.Tool = k.cap.Provider, k.cap.Server, k.cap.Tool.Name

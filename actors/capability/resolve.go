@@ -15,6 +15,7 @@ type Resolution struct {
 
 	// server is who is meant by a name that is refused, as far as that is known, and provider its provider: for the audit.
 	server, provider string
+	filtered         bool // it was refused because the filter of that server leaves it out
 	// wake are the configured servers that have to list first, of the roster: only those that may have that name.
 	// meant: by its name, which stands before the tool's.
 	wake  []int

@@ -97,7 +97,7 @@ func (v *View) resolveConfigured(name string, waited bool, tried map[int]struct{
 		return r, true
 	case filtered >= 0:
 		src := v.roster.servers[filtered]
-		return Resolution{Refusal: &Refusal{Code: Unknown, Text: unknownText(name)}, server: src.Server(), provider: src.Provider()}, true
+		return Resolution{Refusal: &Refusal{Code: Unknown, Text: unknownText(name)}, server: src.Server(), provider: src.Provider(), filtered: true}, true
 	}
 	return Resolution{}, false
 }
