@@ -147,7 +147,7 @@ func TestTheBreakerOpensForTransportFaultsAlone(t *testing.T) {
 		t.Errorf("%d and %d calls reached the server", s.calls("read_hang"), s.calls("whoami"))
 	}
 	a.runs(good)
-	// R98: a minute later one call is let through, on a connection of its own, and its success closes the breaker.
+	// A minute later one call is let through, on a connection of its own, and its success closes the breaker.
 	end := time.Now().Add(4 * patience) // a machine that is far too busy may need a second one
 	for a.ask("one.whoami", `{}`).Result.IsError && time.Now().Before(end) {
 		time.Sleep(500 * time.Millisecond)
