@@ -12,7 +12,7 @@ import (
 // entryText is a server's entry as it stands in a file.
 func (s *evilServer) entryText() string { s.t.Helper(); return encode(s.t, s.entry) }
 
-// 3.H 69: comments, trailing commas, a byte order mark, CRLF; a bad entry names its line and does not sink the file.
+// Comments, trailing commas, a byte order mark, CRLF; a bad entry names its line and does not sink the file.
 func TestAnMCPJSONAsPeopleWriteItIsRead(t *testing.T) {
 	t.Parallel()
 	good, other := newEvil(t, evilScript{Name: "good", Offer: []string{"echo"}}), newEvil(t, evilScript{Name: "other", Offer: []string{"image"}})
@@ -69,7 +69,7 @@ func TestTheFilesWherePeopleKeepThemAreRead(t *testing.T) {
 	}
 }
 
-// 3.H 70: variables in every place; one that is not set takes away that server alone, names the field, and its literal is never sent.
+// Variables in every place; one that is not set takes away that server alone, names the field, and its literal is never sent.
 func TestAVariableThatIsNotSetTakesAwayThatServerAlone(t *testing.T) {
 	t.Parallel()
 	set := newEvil(t, evilScript{Name: "set", Offer: []string{"echo"}})
@@ -119,7 +119,7 @@ func TestAVariableThatIsNotSetTakesAwayThatServerAlone(t *testing.T) {
 	}
 }
 
-// 3.H 72: nothing splits what stands in args, and a command that is not there says where it was looked for.
+// Nothing splits what stands in args, and a command that is not there says where it was looked for.
 func TestArgumentsAreNeverSplitAndAMissingCommandSaysWhereItWasLookedFor(t *testing.T) {
 	t.Parallel()
 	s := newEvil(t, evilScript{Name: "s", Offer: []string{"echo"}})
