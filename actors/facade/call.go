@@ -9,6 +9,7 @@ import (
 
 	"github.com/acpod/acpod/actors/capability"
 	"github.com/acpod/acpod/protocol/jsonrpc"
+	"github.com/acpod/acpod/protocol/mcp"
 )
 
 // call answers a tools/call. What is wrong with the message is an error of JSON-RPC; what is wrong with what the model
@@ -105,6 +106,12 @@ func (x *exchange) finish(respond responder, delivery *capability.Delivery, err 
 	if object := missingCapability(delivery.Raw); object != nil && x.stateless {
 		delivery.Done()
 		x.missing(respond, object)
+		return
+	}
+	if x.stateless && !isFinal(delivery.Raw) {
+		x.front.count("question_in_result")
+		delivery.Done()
+		_ = respond.respond(resultAnswer(x.id, mcp.ErrorResult("the server answered with something that is no final result (resultType), which is not passed on; look at what it did before you repeat the call", ""), true))
 		return
 	}
 	// Only a write that failed says that the client has not got it: one that reads its answer may close at once.

@@ -99,10 +99,26 @@ func errorAnswer(id jsonrpc.ID, object []byte) answer {
 	return answer{head: append(id.Append([]byte(envelopeOpen)), envelopeError...), payload: object, tail: []byte("}")}
 }
 
+// isFinal reports whether a client of the stateless versions takes a provider's result for the end of the call. Another one, such as
+// input_required, it would take for a question of the facade: from a server that nobody names, to a user whom nobody may ask.
+func isFinal(result []byte) bool {
+	const member = "resultType"
+	if !bytes.Contains(result, []byte(member)) && !bytes.Contains(result, []byte(`\u00`)) { // a letter of the name may be escaped
+		return true
+	}
+	view, err := jsonrpc.ParseObject(result)
+	if err != nil || view.Unique(member) != nil {
+		return false
+	}
+	said, given := view.Get(member)
+	text, _ := jsonrpc.String(said)
+	return !given || text == "complete"
+}
+
 // says reports whether the object has a member of that name. The text is searched first: parsing is only for the few
 // that might have it.
 func says(object []byte, name string) bool {
-	if !bytes.Contains(object, []byte(name)) {
+	if !bytes.Contains(object, []byte(name)) && !bytes.Contains(object, []byte(`\u00`)) {
 		return false
 	}
 	view, err := jsonrpc.ParseObject(object)

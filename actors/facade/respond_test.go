@@ -55,7 +55,7 @@ func TestAStatelessResultSaysThatItIsComplete(t *testing.T) {
 		`{"a":"resultType"}`:                    `{"resultType":"complete","a":"resultType"}`,
 		`{"x":{"resultType":1}}`:                `{"resultType":"complete","x":{"resultType":1}}`,
 		`{"resultType":"input_required","a":1}`: `{"resultType":"input_required","a":1}`,
-		`{"a":1,"result\u0054ype":"complete"}`:  `{"resultType":"complete","a":1,"result\u0054ype":"complete"}`,
+		`{"a":1,"result\u0054ype":"complete"}`:  `{"a":1,"result\u0054ype":"complete"}`,
 	} {
 		var b bytes.Buffer
 		if err := resultAnswer(jsonrpc.StringID("i"), []byte(raw), true).writeTo(&b); err != nil {
