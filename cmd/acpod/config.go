@@ -15,6 +15,7 @@ import (
 type configFlags struct {
 	file string
 	set  []string
+	own  []config.Setting // of flags of their own for one key; stronger than set
 }
 
 func (f *configFlags) add(command *cobra.Command) {
@@ -31,6 +32,7 @@ func (f *configFlags) load() (*config.Loaded, error) {
 		}
 		o.Settings = append(o.Settings, config.Setting{Flag: "--set", Key: key, Value: value})
 	}
+	o.Settings = append(o.Settings, f.own...)
 	loaded, err := config.Load(o)
 	if err != nil {
 		return nil, err

@@ -235,6 +235,7 @@ func TestEveryNewCommandHasHelpAndItsExitStatuses(t *testing.T) {
 		{[]string{"mcp", "pins", "--accept", "nobody"}, 1, "nobody"},
 		{[]string{"mcp", "list", "--config", bad}, 1, "bad.toml:3: mcp.redact[0]"},
 		{[]string{"config", "check", "--config", loose}, 1, "loose.toml:3: mcp.redact[0]"},
+		{[]string{"facade", "--listen", "0.0.0.0:1"}, 1, "flag --listen: "},
 		{[]string{"facade", "--listen", "0.0.0.0:1"}, 1, "loopback"},
 		{[]string{"facade", "--listen"}, 2, "listen"},
 	} {

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	podactor "github.com/acpod/acpod/actors/pod"
+	"github.com/acpod/acpod/actors/pod/config"
 )
 
 func newFacade(logs *logFlags) *cobra.Command {
@@ -25,7 +26,7 @@ func newFacade(logs *logFlags) *cobra.Command {
 			signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
 			defer signal.Stop(signals)
 			if listen != "" {
-				flags.set = append(flags.set, "mcp.listen="+listen)
+				flags.own = append(flags.own, config.Setting{Flag: "--listen", Key: "mcp.listen", Value: listen})
 			}
 			o, err := flags.options(command, logs)
 			if err != nil {
