@@ -11,9 +11,19 @@ type Configured interface {
 	Allows(tool string) bool
 	// Discover has it connect and list, where that may be tried now, on a turn of the desk c. Exactly one [kernel.Answer]
 	// comes when Tools() tells the list, or why there is none; Msg is [Discovered]. It comes at once where nothing is to
-	// be waited for. An error says that no answer comes.
-	Discover(c *kernel.Ctx) (kernel.Ticket, error)
+	// be waited for. An error says that no answer comes. What is wanted decides how much is done for a server that
+	// has failed a moment ago.
+	Discover(c *kernel.Ctx, want Want) (kernel.Ticket, error)
 }
+
+// Want is what somebody wants a list for.
+type Want uint8
+
+const (
+	Searched Want = iota // to see what there is: a server that has failed is tried again, and not waited for longer than a moment
+	Guessed              // for a call of a name that the server may have as well as others
+	Meant                // for a call of a name that is the server's or nobody's
+)
 
 // Discovered answers Configured.Discover.
 type Discovered struct{}

@@ -17,7 +17,10 @@ type fakeServer struct {
 }
 
 // discover is the question that a fakeServer gets when it is asked to list.
-type discover struct{ server string }
+type discover struct {
+	server string
+	want   Want
+}
 
 func newServer(name string, state State, list *List) *fakeServer {
 	return &fakeServer{fakeSource: newSource(name, state, list)}
@@ -35,15 +38,21 @@ func (s *fakeServer) fails(why string) {
 }
 func (s *fakeServer) asked(t *testing.T) *kernel.Question {
 	t.Helper()
-	_, q := kerneltest.AwaitQuestion[discover](t, s.probe)
+	q, _ := s.wanted(t)
 	return q
 }
 
-func (s *fakeServer) Discover(c *kernel.Ctx) (kernel.Ticket, error) {
+func (s *fakeServer) wanted(t *testing.T) (*kernel.Question, Want) {
+	t.Helper()
+	m, q := kerneltest.AwaitQuestion[discover](t, s.probe)
+	return q, m.want
+}
+
+func (s *fakeServer) Discover(c *kernel.Ctx, want Want) (kernel.Ticket, error) {
 	if s.ref.IsZero() {
 		return kernel.Ticket{}, ErrDetached
 	}
-	return c.Request(s.ref, discover{s.server})
+	return c.Request(s.ref, discover{s.server, want})
 }
 
 // found answers one discovery.

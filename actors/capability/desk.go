@@ -34,7 +34,7 @@ type desk struct {
 	pinned    map[*List]struct{} // of the session's own servers: given to the pins
 	instances map[int]instance
 	finding   map[int]kernel.Ticket // configured servers that were asked to list
-	found     map[kernel.Ticket]int
+	found     map[kernel.Ticket]request
 	slow      map[int]*Toolset // configured servers that a search has waited for in vain, as they stood then
 }
 
@@ -51,10 +51,11 @@ func newDesk(cfg DeskConfig) *desk {
 
 // Messages of the desk to itself.
 type (
-	settleOver struct{ question uint64 } // a Settle waited long enough
-	waitOver   struct{ call uint64 }     // a call waited long enough for its name
-	orphanOver struct{ call uint64 }     // nobody came back for a call
-	forgetKept struct{ kept *kept }      // a kept result is old
+	settleOver struct{ question uint64 }     // a Settle waited long enough
+	waitOver   struct{ call uint64 }         // a call waited long enough for its name
+	retryOver  struct{ settle, call uint64 } // one of them waited long enough for servers that have failed before
+	orphanOver struct{ call uint64 }         // nobody came back for a call
+	forgetKept struct{ kept *kept }          // a kept result is old
 )
 
 // Start takes over what the generation before had published.
@@ -108,6 +109,8 @@ func (d *desk) Receive(c *kernel.Ctx, m kernel.Msg) error {
 	case settleOver:
 		d.waitedInVain(m.question)
 		d.settleOver(c, m.question)
+	case retryOver:
+		d.retryOver(c, m)
 	case kernel.Exited:
 		d.exited(c, m)
 	case kernel.Restarted:

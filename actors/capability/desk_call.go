@@ -39,6 +39,7 @@ type call struct {
 	started bool      // its key stands in the ledger
 
 	need     map[int]struct{} // configured servers that it waits for
+	want     Want             // … and what it asked of them
 	tried    map[int]struct{} // … and has waited for
 	server   string           // who is meant by its name, when that is known and there is no capability
 	provider string

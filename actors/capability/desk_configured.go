@@ -19,26 +19,30 @@ type settler struct {
 // settle answers when the last connecting server has settled, and each configured one that has no list has listed or said why not: at once
 // where there is nothing to wait for.
 func (d *desk) settle(c *kernel.Ctx) {
-	d.await(c, settler{need: d.patient(d.discover(c, d.unlisted(nil))), declared: true})
+	d.await(c, settler{need: d.patient(d.discover(c, d.unlisted(nil), Searched)), declared: true})
 }
 
-// waitedInVain remembers for which servers a search has waited its whole time: no other one waits for the same attempt again.
+// waitedInVain remembers for which servers a search has waited its whole time: no other one waits for them again before they are back.
 func (d *desk) waitedInVain(question uint64) {
-	s := d.settling[question]
-	if s == nil || len(s.need) == 0 {
-		return
+	if s := d.settling[question]; s != nil {
+		for i := range s.need {
+			d.isSlow(i)
+		}
 	}
+}
+
+func (d *desk) isSlow(i int) {
 	if d.slow == nil {
 		d.slow = map[int]*Toolset{}
 	}
-	for i := range s.need {
-		d.slow[i] = d.view.tools(i)
-	}
+	d.slow[i] = d.view.tools(i)
 }
 
-// patient is what of these servers is worth a wait.
+// patient is what of these servers is worth a wait: no attempt that was waited for before, and none at a server that has not come back since.
 func (d *desk) patient(need map[int]struct{}) map[int]struct{} {
-	maps.DeleteFunc(need, func(i int, _ struct{}) bool { return d.slow[i] != nil && d.slow[i] == d.view.tools(i) })
+	maps.DeleteFunc(need, func(i int, _ struct{}) bool {
+		return d.slow[i] != nil && (d.slow[i] == d.view.tools(i) || d.failed(i))
+	})
 	return need
 }
 
@@ -47,7 +51,7 @@ func (d *desk) prepare(c *kernel.Ctx, m Prepare) {
 	s := settler{need: map[int]struct{}{}, names: m.Names}
 	for _, name := range m.Names {
 		r := d.view.resolve(name, false, nil)
-		for i := range d.discover(c, d.unlisted(append([]int{}, r.wake...))) {
+		for i := range d.discover(c, d.unlisted(append([]int{}, r.wake...)), Searched) {
 			s.need[i] = struct{}{}
 		}
 		s.declared = s.declared || r.Wait && len(r.wake) == 0
@@ -68,6 +72,9 @@ func (d *desk) await(c *kernel.Ctx, s settler) {
 		return
 	}
 	c.After(SettleTimeout, settleOver{q.ID()})
+	if len(s.need) > 0 {
+		c.After(RetryTimeout, retryOver{settle: q.ID()})
+	}
 }
 
 func (d *desk) isSettled(s *settler) bool {
@@ -102,54 +109,100 @@ func (d *desk) unlisted(of []int) []int {
 }
 
 // discover has servers list, and returns those that will answer.
-func (d *desk) discover(c *kernel.Ctx, servers []int) map[int]struct{} {
+func (d *desk) discover(c *kernel.Ctx, servers []int, want Want) map[int]struct{} {
 	need := map[int]struct{}{}
 	for _, i := range servers {
-		if _, asked := d.finding[i]; !asked && !d.ask(c, i) {
-			continue
+		if open, asked := d.finding[i]; asked && d.found[open].want >= want || d.ask(c, i, want) {
+			need[i] = struct{}{}
 		}
-		need[i] = struct{}{}
 	}
 	return need
 }
 
+// request is an open question to a server for its list.
+type request struct {
+	server int
+	want   Want
+}
+
 // ask has one server list. False: no answer will come.
-func (d *desk) ask(c *kernel.Ctx, i int) bool {
+func (d *desk) ask(c *kernel.Ctx, i int, want Want) bool {
 	src, err := d.own(c, i)
 	if err != nil {
 		return false
 	}
-	ticket, err := src.Discover(c)
+	ticket, err := src.Discover(c, want)
 	if err != nil {
 		c.Refuse("discover")
 		return false
 	}
 	if d.finding == nil {
-		d.finding, d.found = map[int]kernel.Ticket{}, map[kernel.Ticket]int{}
+		d.finding, d.found = map[int]kernel.Ticket{}, map[kernel.Ticket]request{}
 	}
-	d.finding[i], d.found[ticket] = ticket, i
+	d.finding[i], d.found[ticket] = ticket, request{i, want}
 	return true
 }
 
-// discovered lets those go on that waited for that server, when it was the last that they waited for.
-func (d *desk) discovered(c *kernel.Ctx, ticket kernel.Ticket, i int) {
-	delete(d.finding, i)
+// discovered lets those go on that waited for that server, when it was the last that they waited for. What was done for a search may be less
+// than what a call waits for.
+func (d *desk) discovered(c *kernel.Ctx, ticket kernel.Ticket, r request) {
 	delete(d.found, ticket)
-	for id, s := range d.settling {
-		if _, waits := s.need[i]; waits {
-			if delete(s.need, i); d.isSettled(s) {
-				d.settleOver(c, id)
-			}
-		}
+	if d.finding[r.server] == ticket {
+		delete(d.finding, r.server)
+	}
+	if d.view.list(r.server) != nil {
+		delete(d.slow, r.server)
+	}
+	is := func(other int, _ struct{}) bool { return other == r.server }
+	for id := range d.settling {
+		d.settleWithout(c, id, is)
 	}
 	for _, k := range d.open() {
-		if _, waits := k.need[i]; waits && k.phase == waiting && d.calls[k.id] == k {
-			if delete(k.need, i); len(k.need) == 0 {
-				d.nameFor(c, k.request.Name)
-				d.resolve(c, k, false)
-			}
+		if k.want <= r.want {
+			d.goWithout(c, k, is)
 		}
 	}
+}
+
+// settleWithout lets a search go on that waits for no other servers.
+func (d *desk) settleWithout(c *kernel.Ctx, question uint64, drop func(int, struct{}) bool) {
+	s := d.settling[question]
+	if s == nil || len(s.need) == 0 {
+		return
+	}
+	if maps.DeleteFunc(s.need, drop); d.isSettled(s) {
+		d.settleOver(c, question)
+	}
+}
+
+// goWithout lets a call go on that waits for no other servers.
+func (d *desk) goWithout(c *kernel.Ctx, k *call, drop func(int, struct{}) bool) {
+	if k == nil || len(k.need) == 0 || k.phase != waiting || d.calls[k.id] != k {
+		return
+	}
+	if maps.DeleteFunc(k.need, drop); len(k.need) == 0 {
+		d.nameFor(c, k.request.Name)
+		d.resolve(c, k, false)
+	}
+}
+
+// retryOver lets go on who has waited long enough for servers that have failed before. They are tried on.
+func (d *desk) retryOver(c *kernel.Ctx, m retryOver) {
+	failed := func(i int, _ struct{}) bool {
+		is := d.failed(i)
+		if is {
+			d.isSlow(i)
+		}
+		return is
+	}
+	d.settleWithout(c, m.settle, failed)
+	d.goWithout(c, d.calls[m.call], failed)
+}
+
+// failed tells a server that has failed and is tried again from one that was not tried before.
+func (d *desk) failed(i int) bool {
+	t := d.view.tools(i)
+	return t.Reason != "" && (t.State == Failed || t.State == Connecting)
 }
 
 // wake has servers list that may have a call's name, and reports that the call waits for them. Each is tried once.
@@ -160,9 +213,15 @@ func (d *desk) wake(c *kernel.Ctx, k *call, r Resolution) bool {
 	for _, i := range r.wake {
 		k.tried[i] = struct{}{}
 	}
-	k.need = d.discover(c, d.unlisted(r.wake))
+	k.want = Guessed
+	if r.meant {
+		k.want = Meant
+	}
+	k.need = d.discover(c, d.unlisted(r.wake), k.want)
 	if !r.meant { // it may have that name or not
-		k.need = d.patient(k.need)
+		if k.need = d.patient(k.need); len(k.need) > 0 {
+			c.After(RetryTimeout, retryOver{call: k.id})
+		}
 	}
 	return len(k.need) > 0
 }

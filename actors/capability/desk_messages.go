@@ -89,6 +89,10 @@ type Settled struct{}
 // are connecting (contract, The facade).
 const SettleTimeout = 10 * time.Second
 
+// RetryTimeout is how much of it is for a server that has failed before and is tried again: one that does not come back holds up
+// no search for longer.
+const RetryTimeout = 2 * time.Second
+
 // InFlight is told to the desk's parent (Signal) when the number of open calls
 // leaves or reaches zero: an open tool call keeps a turn from being idle.
 type InFlight struct{ Open bool }

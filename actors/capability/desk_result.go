@@ -12,9 +12,9 @@ import (
 
 // answered is the end of a call that its source told.
 func (d *desk) answered(c *kernel.Ctx, a kernel.Answer) {
-	if i, ok := d.found[a.Ticket]; ok {
+	if r, ok := d.found[a.Ticket]; ok {
 		a.Lease.Release()
-		d.discovered(c, a.Ticket, i)
+		d.discovered(c, a.Ticket, r)
 		return
 	}
 	k := d.tickets[a.Ticket]

@@ -29,8 +29,9 @@ type actor struct {
 	turned   bool // the other era was tried as well
 	turning  bool // … and is tried next
 
-	asking []*kernel.Question // who waits for a list
-	inner  map[int64]*inner   // the pod's own requests whose answers are open
+	asking []asking         // who waits for a list
+	tries  tries            // of a server in backoff
+	inner  map[int64]*inner // the pod's own requests whose answers are open
 	calls  calls
 	gates  map[string]*gate // by tool
 	asked  asked
@@ -46,7 +47,7 @@ type login struct {
 }
 
 func newActor(s *Server) *actor {
-	return &actor{s: s, modern: s.entry.Modern, inner: map[int64]*inner{}, calls: newCalls(), gates: map[string]*gate{}, logs: rate.NewLimiter(1, 10)}
+	return &actor{s: s, modern: s.entry.Modern, tries: newTries(), inner: map[int64]*inner{}, calls: newCalls(), gates: map[string]*gate{}, logs: rate.NewLimiter(1, 10)}
 }
 
 // Messages of the actor to itself.
@@ -77,7 +78,7 @@ func (a *actor) Receive(c *kernel.Ctx, m kernel.Msg) error {
 	case received:
 		a.received(c, m)
 	case discover:
-		a.discover(c, c.Question())
+		a.discover(c, asking{question: c.Question(), want: m.want})
 	case kernel.Cancelled:
 		a.cancelled(c, m.Question)
 	case callOver:
@@ -153,9 +154,7 @@ func (a *actor) received(c *kernel.Ctx, m received) {
 
 // Stop tells everybody who waits; what was never sent says so.
 func (a *actor) Stop(c *kernel.Ctx, _ error) {
-	for _, q := range a.asking {
-		q.Answer(capability.Discovered{}, nil)
-	}
+	a.answerAsking()
 	for _, k := range a.calls.all() {
 		err := fmt.Errorf("%w: the pod has ended its provider", capability.ErrDetached)
 		if k.phase != sent {

@@ -263,7 +263,7 @@ func (a *actor) gateDue(c *kernel.Ctx, tool string) {
 func (a *actor) cancelled(c *kernel.Ctx, q *kernel.Question) {
 	k := a.calls.byQuestion[q]
 	if k == nil {
-		a.asking = slices.DeleteFunc(a.asking, func(x *kernel.Question) bool { return x == q })
+		a.asking = slices.DeleteFunc(a.asking, func(x asking) bool { return x.question == q })
 		return
 	}
 	a.tellStop(c, k, "the caller cancelled the call")

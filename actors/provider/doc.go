@@ -12,7 +12,8 @@
 //
 //	idle → connecting → ready → idle          nobody used it for a while, or another one needs its place
 //	         │            └→ failed            its process ended, its connection broke: it is started again after a backoff
-//	         ├→ failed                         and at once, once, for whoever calls it meanwhile
+//	         ├→ failed                         and at once, once, for whoever calls it meanwhile,
+//	         │                               or searches, where it has never listed
 //	         └→ needs login                    401 or 403: until its entry resolves to something else
 //
 // Three transport faults in a row open the breaker. After a minute one attempt is let through, on a connection of its own.

@@ -48,7 +48,7 @@ func (a *actor) broken(c *kernel.Ctx, err error) {
 // harms tells whether the end of a connection counts for the breaker, which is about calls: an attempt that only the pod made of itself, or a
 // death of which nobody took notice, has its backoff, and is no reason to refuse the first one who calls.
 func (a *actor) harms(n *conn) bool {
-	return a.breaker.probing || len(a.calls.waiting) > 0 || n.phase == ready && len(a.calls.byID) > 0
+	return a.breaker.probing || len(a.calls.waiting) > 0 || a.meant() || n.phase == ready && len(a.calls.byID) > 0
 }
 
 // fault counts a fault of the transport, unless it is the same as one that was counted: what was sent before that, over the same connection, fails
@@ -120,7 +120,7 @@ func (a *actor) linkEnded(c *kernel.Ctx, m linkEnded) {
 }
 
 // next is what comes after the end of a connection: another one, for calls that have come meanwhile, or for who wants a list and
-// would not have to wait for a backoff.
+// does not have to wait for a backoff.
 func (a *actor) next(c *kernel.Ctx) {
 	if a.turning {
 		a.turning = false
@@ -131,7 +131,7 @@ func (a *actor) next(c *kernel.Ctx) {
 	a.breaker.abandonUnless(calls)
 	ok, after := a.breaker.admits(c.Now())
 	switch {
-	case calls && (ok || a.breaker.probing), len(a.asking) > 0 && ok && a.retry == nil:
+	case calls && (ok || a.breaker.probing), len(a.asking) > 0 && ok && (a.retry == nil || a.owed()):
 		a.breaker.probe()
 		a.wake(c)
 	case calls:
@@ -230,32 +230,6 @@ func (a *actor) unseat(c *kernel.Ctx) {
 
 // use notes that somebody has an interest in the server.
 func (a *actor) use(c *kernel.Ctx) { a.s.used.Store(c.Now().UnixNano()) }
-
-// discover answers who waits for a list, or lets it wait where one is coming.
-func (a *actor) discover(c *kernel.Ctx, q *kernel.Question) {
-	a.use(c)
-	admitted, _ := a.breaker.admits(c.Now())
-	switch {
-	case a.list.list != nil, a.conn == nil && (a.retry != nil || !admitted):
-		q.Answer(capability.Discovered{}, nil)
-		return
-	case a.conn != nil && a.conn.phase == ready && !a.conn.draining: // its list is empty, and not nil
-		q.Answer(capability.Discovered{}, nil)
-		return
-	}
-	a.asking = append(a.asking, q)
-	if a.conn == nil {
-		a.breaker.probe()
-		a.wake(c)
-	}
-}
-
-func (a *actor) answerAsking() {
-	for _, q := range a.asking {
-		q.Answer(capability.Discovered{}, nil)
-	}
-	a.asking = nil
-}
 
 // refuseWaiting tells everybody who waits for a connection that there is none.
 func (a *actor) refuseWaiting(c *kernel.Ctx, err error) {

@@ -28,6 +28,8 @@ type fakeServer struct {
 	now    int // links that run
 	most   int // at a time
 	speaks []string
+	// lingers: its links end when they die, and not when they are told to
+	lingers bool
 }
 
 // said is one message to the server.
@@ -110,6 +112,11 @@ func (l *fakeLink) Run(ctx context.Context, to link.Sink) error {
 	case err := <-l.over:
 		return err
 	case <-ctx.Done():
+		lingers := false
+		l.s.set(func() { lingers = l.s.lingers })
+		if lingers {
+			<-l.over
+		}
 		return context.Cause(ctx)
 	}
 }

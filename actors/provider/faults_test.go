@@ -34,9 +34,6 @@ func TestACallWakesAServerOnceAlsoWhileABackoffIsPending(t *testing.T) {
 		if w.state() != capability.Failed || !strings.Contains(w.tools().Reason, "cut") {
 			t.Errorf("%v %q", w.state(), w.tools().Reason)
 		}
-		if o := w.discover(); !o.ended || s.dials() != 1 {
-			t.Errorf("a search waits for an attempt, or makes one, while a backoff is pending: %+v", o)
-		}
 		s.set(func() { s.refuse = nil })
 		if o := w.call("buy"); o.err != nil || s.dials() != 2 {
 			t.Fatalf("%v after %d attempts", o.err, s.dials())

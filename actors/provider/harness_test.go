@@ -103,12 +103,14 @@ func (w *world) callOf(src capability.Source, tool string, change ...func(*capab
 	return o
 }
 
-func (w *world) discover() *outcome {
+func (w *world) discover() *outcome { w.t.Helper(); return w.want(capability.Searched) }
+
+func (w *world) want(want capability.Want) *outcome {
 	w.t.Helper()
 	o := &outcome{}
 	kerneltest.Do(w.t, w.desk, func(c *kernel.Ctx) {
 		var err error
-		if o.ticket, err = w.p.sources[0].Discover(c); err != nil {
+		if o.ticket, err = w.p.sources[0].Discover(c, want); err != nil {
 			o.ended, o.err = true, err
 			return
 		}

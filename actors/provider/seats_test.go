@@ -151,7 +151,7 @@ func TestEachSessionHasAnInstanceOfItsOwn(t *testing.T) {
 			t.Errorf("what instances are made of was called: %+v", o)
 		}
 		kerneltest.Do(t, w.desk, func(c *kernel.Ctx) {
-			if _, err := src.Discover(c); !errors.Is(err, capability.ErrDetached) {
+			if _, err := src.Discover(c, capability.Searched); !errors.Is(err, capability.ErrDetached) {
 				t.Error(err)
 			}
 		})

@@ -61,15 +61,15 @@ func (s *Server) Tools() *capability.Toolset { return s.face.Load().tools }
 func (s *Server) Allows(tool string) bool { return s.filter.allows(tool) }
 
 // discover asks the actor for a list.
-type discover struct{}
+type discover struct{ want capability.Want }
 
 // Discover implements [capability.Configured].
-func (s *Server) Discover(c *kernel.Ctx) (kernel.Ticket, error) {
+func (s *Server) Discover(c *kernel.Ctx, want capability.Want) (kernel.Ticket, error) {
 	ref := s.ref.Load()
 	if ref == nil {
 		return kernel.Ticket{}, capability.ErrDetached
 	}
-	ticket, err := c.Request(ref.Current(), discover{})
+	ticket, err := c.Request(ref.Current(), discover{want})
 	return ticket, gone(err)
 }
 
@@ -151,7 +151,9 @@ func (s isolated) Instance(tag string) (capability.Configured, kernel.Spec) {
 }
 
 // Discover is answered by instances alone.
-func (isolated) Discover(*kernel.Ctx) (kernel.Ticket, error) { return kernel.Ticket{}, errIsolated }
+func (isolated) Discover(*kernel.Ctx, capability.Want) (kernel.Ticket, error) {
+	return kernel.Ticket{}, errIsolated
+}
 
 // Call is answered by instances alone.
 func (isolated) Call(_ *kernel.Ctx, call capability.Call) (kernel.Ticket, error) {
