@@ -20,14 +20,15 @@ func unsent(err error) error { return &unsentError{err} }
 // statusError is what an HTTP status means that brings no answer. The session is the one that the request named.
 //
 // Unsent are those by which HTTP and MCP say that the request was not taken: the client's errors, redirects (which are not followed), 501,
-// 503 and 505. 408 says that it did not come whole. 409 and 5xx of a server or of a gateway that had begun say nothing.
+// 503 and 505. 408 says that it did not come whole. 409 and 5xx of a server or of a gateway that had begun say nothing; 302 and 303 are what web
+// servers answer to a form that they have acted upon.
 func statusError(status int, header http.Header, session string) error {
 	switch {
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
 		return unsent(&link.AuthError{Status: status, Scope: scopeOf(header.Values("Www-Authenticate"))})
 	case status == http.StatusNotFound && session != "":
 		return link.ErrSessionLost
-	case status == http.StatusConflict:
+	case status == http.StatusConflict, status == http.StatusFound, status == http.StatusSeeOther:
 		return &link.StatusError{Status: status}
 	case status >= 300 && status < 500, status == http.StatusNotImplemented, status == http.StatusServiceUnavailable, status == http.StatusHTTPVersionNotSupported:
 		return unsent(&link.StatusError{Status: status})

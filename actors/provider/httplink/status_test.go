@@ -19,7 +19,7 @@ import (
 func TestStatuses(t *testing.T) {
 	t.Parallel()
 	for status, want := range map[int]struct{ unsent, auth, lost bool }{
-		301: {unsent: true}, 302: {unsent: true}, 303: {unsent: true}, 307: {unsent: true}, 308: {unsent: true},
+		301: {unsent: true}, 302: {}, 303: {}, 307: {unsent: true}, 308: {unsent: true},
 		400: {unsent: true}, 401: {unsent: true, auth: true}, 403: {unsent: true, auth: true}, 404: {unsent: true, lost: true}, 405: {unsent: true},
 		406: {unsent: true}, 408: {unsent: true}, 409: {}, 413: {unsent: true}, 415: {unsent: true}, 429: {unsent: true},
 		500: {}, 501: {unsent: true}, 502: {}, 503: {unsent: true}, 504: {}, 505: {unsent: true}, 599: {},

@@ -27,7 +27,11 @@ func (e *AuthError) Error() string {
 type StatusError struct{ Status int }
 
 func (e *StatusError) Error() string {
-	return fmt.Sprintf("the server answered with HTTP status %d", e.Status)
+	text := fmt.Sprintf("the server answered with HTTP status %d", e.Status)
+	if e.Status >= 300 && e.Status < 400 {
+		text += ", a redirect, which is not followed: write the address that it leads to as url"
+	}
+	return text
 }
 
 // TooLargeError is a message over the limit. The link lives on.
