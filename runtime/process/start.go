@@ -2,6 +2,7 @@ package process
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -58,6 +59,9 @@ func Start(spec Spec) (*Process, error) {
 		_ = pipes.in.Close()
 		_ = pipes.out.Close()
 		_ = pipes.err.Close()
+		if folder := folderFault(spec.Dir); folder != nil { // the system tells it as it tells that there is no program
+			err = folder
+		}
 		return nil, &StartError{Program: program, Err: plain(err)}
 	}
 	errs := newOutput(pipes.err)
@@ -65,6 +69,21 @@ func Start(spec Spec) (*Process, error) {
 	p.minding.Go(func() { p.mindStdin() })
 	p.minding.Go(func() { p.stderr.drain(errs); _ = errs.Close() })
 	return p, nil
+}
+
+// folderFault is why nothing can run in that working directory, nil when it is one.
+func folderFault(dir string) error {
+	if dir == "" {
+		return nil
+	}
+	info, err := os.Stat(dir)
+	if err == nil && !info.IsDir() {
+		err = syscall.ENOTDIR
+	}
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("its working directory: %w", plain(err))
 }
 
 // live is the life of the leader, on one thread from the fork to the wait: PDEATHSIG comes when the thread that
