@@ -3,6 +3,7 @@ package capability
 import (
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
@@ -13,7 +14,8 @@ import (
 // fakeServer is a configured server: the test reads what it is asked and answers when it likes.
 type fakeServer struct {
 	*fakeSource
-	denied []string
+	denied    []string
+	discovers atomic.Int32
 }
 
 // discover is the question that a fakeServer gets when it is asked to list.
@@ -52,6 +54,7 @@ func (s *fakeServer) Discover(c *kernel.Ctx, want Want) (kernel.Ticket, error) {
 	if s.ref.IsZero() {
 		return kernel.Ticket{}, ErrDetached
 	}
+	s.discovers.Add(1)
 	return c.Request(s.ref, discover{s.server, want})
 }
 

@@ -200,10 +200,7 @@ func (d *desk) retryOver(c *kernel.Ctx, m retryOver) {
 }
 
 // failed tells a server that has failed and is tried again from one that was not tried before.
-func (d *desk) failed(i int) bool {
-	t := d.view.tools(i)
-	return t.Reason != "" && (t.State == Failed || t.State == Connecting)
-}
+func (d *desk) failed(i int) bool { return d.view.tools(i).Reason != "" }
 
 // wake has servers list that may have a call's name, and reports that the call waits for them. Each is tried once.
 func (d *desk) wake(c *kernel.Ctx, k *call, r Resolution) bool {

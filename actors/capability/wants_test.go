@@ -30,6 +30,7 @@ func TestAServerIsToldWhetherItIsSearchedOrCalledAndACallWaitsForItsOwnAnswer(t 
 			t.Errorf("after %v: %s", f.after, f.text)
 		}
 		found(guessed)
+		other := w.call(Request{Name: "late.other"})
 		if e := plain.wait(); e.code() != Unknown {
 			t.Errorf("%+v", e)
 		}
@@ -37,6 +38,12 @@ func TestAServerIsToldWhetherItIsSearchedOrCalledAndACallWaitsForItsOwnAnswer(t 
 		found(meant)
 		_, q := late.next(t)
 		w.answer(q, "ok")
+		if e := other.wait(); e.code() != Unknown {
+			t.Errorf("it waits for the question that is open: %+v", e)
+		}
+		if n := late.discovers.Load(); n != 3 {
+			t.Errorf("%d questions", n)
+		}
 		if e := call.wait(); e.err != nil {
 			t.Errorf("what was answered to a search ended a call: %v", e.err)
 		}
@@ -63,8 +70,15 @@ func TestAServerThatHasFailedBeforeHoldsUpASearchForAMoment(t *testing.T) {
 			t.Errorf("its own name, after %v: %v", e.after, e.err)
 		}
 		hangs.lists("come")
+		for range 3 {
+			found(hangs.asked(t))
+		}
 		if f := <-w.search(Query{}); f.after != 0 || !strings.Contains(f.text, `"name":"come"`) {
 			t.Errorf("it is back: after %v %s", f.after, f.text)
+		}
+		hangs.become(Toolset{State: Failed, Reason: "it died"}) // and with it a list that was too large to be kept
+		if f := <-w.search(Query{}); f.after != RetryTimeout {
+			t.Errorf("it has been back since: after %v %s", f.after, f.text)
 		}
 	})
 }

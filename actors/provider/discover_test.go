@@ -122,3 +122,22 @@ func TestOneAttemptIsForAllWhoAskMeanwhileAndOneMoreForAllWhoAskAfterItHasFailed
 		}
 	})
 }
+
+func TestAnOpenBreakerLetsNobodyWaitForTheEndOfAConnection(t *testing.T) {
+	s := newFakeServer("buy")
+	s.refuse = errCut
+	play(t, with(s), func(w *world) {
+		for range brokenAfter - 1 {
+			w.want(capability.Meant)
+		}
+		s.set(func() { s.refuse, s.lingers, s.silent["initialize"] = nil, true, true })
+		w.want(capability.Meant)
+		w.pass(time.Minute)
+		if o := w.want(capability.Meant); !o.ended || w.node("shop").Attrs["breaker"] != "open" {
+			t.Errorf("%+v, %v", o, w.node("shop").Attrs)
+		}
+		s.set(func() { s.lingers = false })
+		s.last().die(errCut)
+		w.pass(0)
+	})
+}
