@@ -20,6 +20,7 @@ type toolCall struct {
 	raw       []byte         // of a direct one: as they came, nil when there are none
 	state     string         // requestState of a repeat that brings an answer, in the stateless versions
 	responses jsonrpc.Object // inputResponses of such a repeat
+	answers   bool           // there are inputResponses
 	asides
 }
 
@@ -48,9 +49,14 @@ func parseToolCall(params []byte, direct func(name string) bool) (toolCall, *jso
 		return toolCall{}, jsonrpc.BadParams("params of tools/call must have a string name")
 	}
 	call := toolCall{tool: name, asides: readAsides(object)}
-	call.state, _ = object.Text("requestState")
-	if raw, _ := object.Get("inputResponses"); isObject(raw) {
-		call.responses, _ = jsonrpc.ParseObject(raw)
+	if raw, given := object.Get("requestState"); given && !isNull(raw) {
+		if call.state, ok = jsonrpc.String(raw); !ok || call.state == "" { // taken for a new call, it would be made twice
+			return toolCall{}, jsonrpc.BadParams("requestState must be the one of the result that asked, not %s", kindOf(raw))
+		}
+	}
+	if raw, given := present(object, "inputResponses"); given {
+		call.answers = true
+		call.responses, _ = jsonrpc.ParseObject(raw) // what is no object answers nothing, and is asked again
 	}
 	raw, given := object.Get("arguments")
 	switch {
