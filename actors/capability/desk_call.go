@@ -12,7 +12,7 @@ type phase uint8
 
 const (
 	waiting  phase = iota // for servers that are connecting
-	parked                // for a moment, whether the caller of the same call has just gone
+	parked                // for a moment, whether the caller of the same call has just gone, or until its key may be used again
 	checking              // its arguments, and its key in the ledger
 	refusing              // unless its key was started before
 	ready                 // checked and about to be sent
@@ -100,8 +100,7 @@ func (d *desk) begin(c *kernel.Ctx, r Request) {
 		return
 	}
 	if d.twin(k) != nil {
-		k.phase = parked
-		k.timer = c.After(parkTime, parkOver{k.id})
+		d.park(c, k)
 		return
 	}
 	d.resolve(c, k, false)

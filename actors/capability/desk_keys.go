@@ -22,6 +22,7 @@ type keyEntry struct {
 	call    *call
 	result  *kept    // the finished result, while it is kept
 	refusal *Refusal // what a repeat is told when there is no result
+	undoing bool     // its call was not made, and its start is being taken back
 }
 
 // kept is a finished result that waits for a repeat.
@@ -67,8 +68,8 @@ func (d *desk) claimKey(c *kernel.Ctx, k *call) (settled bool) {
 }
 
 // repeated settles a call whose key this desk knows, whether or not its server
-// is there now: it joins the open call of the key, gets its result, or is told
-// how it ended. It reports false for a call without a key, and for a key that
+// is there now: it joins the open call of the key, gets its result, waits until the
+// start of one that was not made is taken back, or is told how it ended. It reports false for a call without a key, and for a key that
 // the desk does not know; the ledger may.
 func (d *desk) repeated(c *kernel.Ctx, k *call, b binding) bool {
 	e := d.keys.entries[keyID{b, k.request.Key}]
@@ -86,6 +87,8 @@ func (d *desk) repeated(c *kernel.Ctx, k *call, b binding) bool {
 		for _, a := range d.leave(k) {
 			d.share(c, a, e.result.result)
 		}
+	case e.undoing && len(d.calls) <= d.limits.Calls && c.Now().Sub(k.begun) < SettleTimeout:
+		d.park(c, k)
 	default:
 		d.refuse(c, k, e.refusal)
 	}
@@ -128,23 +131,23 @@ func (b *keyBook) remove(e *keyEntry) {
 
 // lost notes that a key was started by an earlier life whose end was not seen.
 func (b *keyBook) lost(e *keyEntry) {
-	e.call = nil
+	e.call, e.undoing = nil, false
 	e.refusal = endNotSeen()
 }
 
 // endKey notes that a call ended without a result. One that was sent and may have
 // had an effect is not repeated. Any other is as if it had not been: its start is
-// taken back, and until that is done a repeat is told to wait.
+// taken back, and until that is done a repeat waits.
 func (d *desk) endKey(c *kernel.Ctx, k *call, refusal *Refusal) {
 	e := k.key
 	if e == nil {
 		return
 	}
-	e.call = nil
+	e.call, e.undoing = nil, true
 	e.refusal = &Refusal{Code: CancelledCall, Text: "the call before with this idempotency key was not made and is being taken back; repeat it"}
 	switch {
 	case refusal.Code == OutcomeUnknown:
-		e.refusal = refusal
+		e.refusal, e.undoing = refusal, false
 	case k.started:
 		d.unstart(c, e, d.record(k))
 	case k.phase != checking: // else what comes of the check takes it back
@@ -248,7 +251,17 @@ func (d *desk) forgotten(c *kernel.Ctx, m forgotten) {
 	if m.err != nil {
 		c.Log().Warn("an idempotency key could not be taken back; its repeats will be outcome_unknown", "error", m.err)
 		d.keys.lost(m.key)
-		return
+	} else {
+		d.keys.remove(m.key)
 	}
-	d.keys.remove(m.key)
+	d.undone(c, m.key)
+}
+
+// undone lets those go on that waited until a start was taken back.
+func (d *desk) undone(c *kernel.Ctx, e *keyEntry) {
+	for _, k := range d.open() {
+		if k.phase == parked && k.request.Key == e.id.key {
+			d.unpark(c, k)
+		}
+	}
 }

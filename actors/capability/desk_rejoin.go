@@ -111,6 +111,12 @@ func (d *desk) unpark(c *kernel.Ctx, k *call) {
 	}
 }
 
+func (d *desk) park(c *kernel.Ctx, k *call) {
+	k.stopTimer()
+	k.phase = parked
+	k.timer = c.After(parkTime, parkOver{k.id})
+}
+
 func (d *desk) parkOver(c *kernel.Ctx, id uint64) {
 	if k := d.calls[id]; k != nil && k.phase == parked {
 		d.unpark(c, k)

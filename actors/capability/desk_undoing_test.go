@@ -1,0 +1,71 @@
+package capability
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// slowLedger is a ledger on a disk that takes its time.
+type slowLedger struct {
+	*memoryLedger
+	start, forget time.Duration
+}
+
+func wait(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
+
+func (l slowLedger) Start(ctx context.Context, r KeyRecord) (*KeyRecord, error) {
+	wait(ctx, l.start)
+	return l.memoryLedger.Start(ctx, r)
+}
+
+func (l slowLedger) Forget(ctx context.Context, r KeyRecord) error {
+	wait(ctx, l.forget)
+	return l.memoryLedger.Forget(ctx, r)
+}
+
+func TestARepeatWaitsUntilTheStartOfACallThatWasNotMadeIsTakenBack(t *testing.T) {
+	request := Request{Name: "shop.buy", Key: "k", RequestID: "i1"}
+	for name, l := range map[string]slowLedger{
+		"it ended while its start was written": {start: 100 * time.Millisecond, forget: 600 * time.Millisecond},
+		"the taking back takes for ever":       {start: 100 * time.Millisecond, forget: time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l.memoryLedger = newMemoryLedger()
+			run(t, DeskConfig{Ledger: l}, func(w *world) {
+				s := w.attach(shop("shop.buy"))
+				first := w.call(request)
+				synctest.Wait()
+				w.signal(CancelRequest{Token: w.caller.Token, RequestID: "i1"})
+				if e := first.wait(); e.code() != CancelledCall {
+					t.Fatalf("the first: %v", e.err)
+				}
+				w.reachedNobody(s)
+				repeat := request
+				repeat.RequestID = ""
+				again, more := w.call(repeat), w.call(repeat)
+				if l.forget > SettleTimeout {
+					if e := again.wait(); e.code() != CancelledCall || e.after < SettleTimeout || e.after > SettleTimeout+parkTime {
+						t.Errorf("after %v: %v", e.after, e.err)
+					}
+					more.wait()
+					return
+				}
+				_, q := s.next(t)
+				w.answer(q, "once")
+				for _, c := range []*pendingCall{again, more} {
+					if e := c.wait(); e.err != nil || e.after != l.start+l.forget+l.start {
+						t.Errorf("after %v: %v", e.after, e.err)
+					}
+				}
+				w.reachedNobody(s)
+			})
+		})
+	}
+}
