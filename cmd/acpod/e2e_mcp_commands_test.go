@@ -129,6 +129,12 @@ func TestMCPCallPrintsTheResultAsItCameAndTakesTheSamePipeline(t *testing.T) {
 			t.Errorf("the audit has no %s:\n%s", event, text)
 		}
 	}
+	// A pipe whose first command has failed brings nothing: that is no call without arguments.
+	for _, arguments := range [][]string{{"call", "rich", "-"}, {"call", "rich", " "}} {
+		if code, out, text := m.run(arguments...); code != 2 || out != "" || strings.Contains(text, "event=call") {
+			t.Errorf("%q: %d %q\n%s", arguments, code, out, text)
+		}
+	}
 	for _, row := range []struct {
 		name      string
 		arguments []string

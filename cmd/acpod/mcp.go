@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"os"
@@ -98,6 +99,9 @@ func newMCPCall(logs *logFlags) *cobra.Command {
 					if len(arguments) > stdinBytes {
 						return usagef("stdin has more than %d bytes", stdinBytes)
 					}
+				}
+				if len(bytes.TrimSpace(arguments)) == 0 { // what was to write them has failed
+					return usagef("the arguments are empty; write {} for none, or leave them out")
 				}
 			}
 			o, err := flags.options(command, logs)
