@@ -69,3 +69,27 @@ func TestARepeatWaitsUntilTheStartOfACallThatWasNotMadeIsTakenBack(t *testing.T)
 		})
 	}
 }
+
+func TestRepeatsThatWaitForATakingBackAreCallsWithinTheirBound(t *testing.T) {
+	request := Request{Name: "shop.buy", Key: "k", RequestID: "i1"}
+	l := slowLedger{newMemoryLedger(), 100 * time.Millisecond, 600 * time.Millisecond}
+	run(t, DeskConfig{Ledger: l, Limits: DeskLimits{Calls: 1}}, func(w *world) {
+		s := w.attach(shop("shop.buy"))
+		first := w.call(request)
+		synctest.Wait()
+		w.signal(CancelRequest{Token: w.caller.Token, RequestID: "i1"})
+		first.wait()
+		repeat := request
+		repeat.RequestID = ""
+		again := w.call(repeat)
+		synctest.Wait()
+		if e := w.call(repeat).wait(); e.code() != CancelledCall || e.after != 0 {
+			t.Errorf("one more than may be open, after %v: %v", e.after, e.err)
+		}
+		_, q := s.next(t)
+		w.answer(q, "once")
+		if e := again.wait(); e.err != nil {
+			t.Error(e.err)
+		}
+	})
+}
