@@ -225,7 +225,12 @@ func (p *pod) await(what string, holds func() bool) {
 		case <-time.After(10 * time.Millisecond):
 		}
 		if time.Now().After(end) {
-			p.t.Fatalf("%s did not come:\n%s", what, tail(p.log.String(), 12000))
+			_ = p.command.Process.Signal(syscall.SIGQUIT) // what its goroutines do is in its log then
+			select {
+			case <-p.ended:
+			case <-time.After(10 * time.Second):
+			}
+			p.t.Fatalf("%s did not come:\n%s", what, tail(p.log.String(), 40000))
 		}
 	}
 }
