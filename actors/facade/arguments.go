@@ -20,7 +20,6 @@ type toolCall struct {
 	raw       []byte         // of a direct one: as they came, nil when there are none
 	state     string         // requestState of a repeat that brings an answer, in the stateless versions
 	responses jsonrpc.Object // inputResponses of such a repeat
-	answers   bool           // there are inputResponses
 	asides
 }
 
@@ -55,7 +54,6 @@ func parseToolCall(params []byte, direct func(name string) bool) (toolCall, *jso
 		}
 	}
 	if raw, given := present(object, "inputResponses"); given {
-		call.answers = true
 		call.responses, _ = jsonrpc.ParseObject(raw) // what is no object answers nothing, and is asked again
 	}
 	raw, given := object.Get("arguments")

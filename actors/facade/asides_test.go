@@ -258,7 +258,6 @@ func TestAStatelessCallIsHeldWhileItsUserIsAsked(t *testing.T) {
 		"another call":     {body: strings.Replace(modernExecute(8, can, "", answered(state, `{"action":"accept"}`)), `"name":"katashiro.read"`, `"name":"katashiro.write"`, 1), header: modernHeader(s.token)},
 		"a number":         {body: modernExecute(8, can, "", `,"requestState":7,"inputResponses":{"answer":{"action":"accept"}}`), header: modernHeader(s.token)},
 		"an empty state":   {body: modernExecute(8, can, "", answered("", `{"action":"accept"}`)), header: modernHeader(s.token)},
-		"no state":         {body: modernExecute(8, can, "", `,"inputResponses":{"answer":{"action":"accept"}}`), header: modernHeader(s.token)},
 		"other characters": {body: modernExecute(8, can, "", answered(`\u0000`, `{"action":"accept"}`)), header: modernHeader(s.token)},
 	} {
 		if got := w.do(r); got.status != 400 || !strings.Contains(got.body, "-32602") {

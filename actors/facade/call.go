@@ -29,7 +29,7 @@ func (x *exchange) call(params []byte) {
 	switch {
 	case call.tool == searchTool:
 		x.search(call)
-	case x.stateless && (call.state != "" || call.answers): // an answer without its state is no new call: that would be made a second time
+	case x.stateless && call.state != "":
 		x.resumed(call)
 	case call.tool == executeTool:
 		x.execute(call)
