@@ -1,7 +1,6 @@
 package audit
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/json/v2"
@@ -25,22 +24,9 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // page is a log that tests read.
-type page struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
+type page struct{ kerneltest.Log }
 
-func (p *page) Write(b []byte) (int, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.b.Write(b)
-}
-
-func (p *page) lines() []string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return strings.Split(strings.TrimSuffix(p.b.String(), "\n"), "\n")
-}
+func (p *page) lines() []string { return strings.Split(strings.TrimSuffix(p.String(), "\n"), "\n") }
 
 func (p *page) count(part string) int {
 	n := 0

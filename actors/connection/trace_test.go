@@ -1,38 +1,18 @@
 package connection
 
 import (
-	"bytes"
 	"log/slog"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/acpod/acpod/runtime/kernel"
 	"github.com/acpod/acpod/runtime/kerneltest"
 )
 
-// logBuffer is a log that several goroutines write.
-type logBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *logBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *logBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
-
 // TestTheLogHoldsNoPayload neither with the trace nor without: sizes, kinds and methods, one record a line.
 func TestTheLogHoldsNoPayload(t *testing.T) {
 	for _, trace := range []bool{true, false} {
-		var log logBuffer
+		var log kerneltest.Log
 		logger := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 		p := startPodIn(t, Config{Trace: trace, Keys: []Key{NewKey("", "the-key")}}, kernel.Options{Logger: logger})
 		c := p.knock("Authorization: Bearer the-key\r\n")

@@ -18,7 +18,7 @@ import (
 )
 
 // prepared is a pod with all that it composed, not started yet.
-func prepared(t *testing.T) (*life, *lockedBuffer, chan os.Signal) {
+func prepared(t *testing.T) (*life, *kerneltest.Log, chan os.Signal) {
 	t.Helper()
 	loaded, err := config.LoadBytes("acpod.toml", []byte(quietConfig), config.Options{})
 	if err != nil {
@@ -28,7 +28,7 @@ func prepared(t *testing.T) (*life, *lockedBuffer, chan os.Signal) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	home, log, signals := t.TempDir(), &lockedBuffer{}, make(chan os.Signal, 2)
+	home, log, signals := t.TempDir(), &kerneltest.Log{}, make(chan os.Signal, 2)
 	if err := os.WriteFile(filepath.Join(home, "ready.json"), []byte(`{"public":"of a killed pod"}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +43,7 @@ func prepared(t *testing.T) (*life, *lockedBuffer, chan os.Signal) {
 	return l, log, signals
 }
 
-func ends(t *testing.T, log *lockedBuffer, ended <-chan error) error {
+func ends(t *testing.T, log *kerneltest.Log, ended <-chan error) error {
 	t.Helper()
 	select {
 	case err := <-ended:

@@ -1,7 +1,6 @@
 package pod
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -70,25 +69,8 @@ func TestRootStartsInOrderAndStopsInReverse(t *testing.T) {
 	}
 }
 
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
-
 func TestRootThatGivesUpLogsTheTree(t *testing.T) {
-	log := &lockedBuffer{}
+	log := &kerneltest.Log{}
 	k := kernel.New(kernel.Options{Logger: slog.New(slog.NewTextHandler(log, nil))})
 	spec := kernel.Spec{
 		Name: "gateway", Restart: kernel.Permanent, Backoff: kernel.Backoff{Min: time.Microsecond, Max: time.Millisecond},

@@ -34,7 +34,7 @@ auth_key = "debug-key"
 // started is a pod that runs inside the test.
 type started struct {
 	at      Addresses
-	log     *lockedBuffer // empty when the pod was started to log elsewhere
+	log     *kerneltest.Log // empty when the pod was started to log elsewhere
 	signals chan os.Signal
 	ended   chan error
 	ready   string
@@ -42,7 +42,7 @@ type started struct {
 
 func startPod(t testing.TB, text string, servers ...string) *started {
 	t.Helper()
-	log := &lockedBuffer{}
+	log := &kerneltest.Log{}
 	s := startPodLogging(t, text, log, servers...)
 	s.log = log
 	return s
@@ -60,7 +60,7 @@ func startPodLogging(t testing.TB, text string, log io.Writer, servers ...string
 		t.Fatal(err)
 	}
 	home := t.TempDir()
-	s := &started{log: &lockedBuffer{}, signals: make(chan os.Signal, 2), ended: make(chan error, 1), ready: filepath.Join(home, "ready.json")}
+	s := &started{log: &kerneltest.Log{}, signals: make(chan os.Signal, 2), ended: make(chan error, 1), ready: filepath.Join(home, "ready.json")}
 	go func() {
 		s.ended <- Serve(Options{
 			Config: loaded, Log: slog.New(slog.NewTextHandler(log, nil)), ReadyFile: s.ready, Version: "v1",
@@ -189,7 +189,7 @@ func TestStartThatIsRefusedLeavesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	log := &lockedBuffer{}
+	log := &kerneltest.Log{}
 	err = Serve(Options{Config: loaded, Log: slog.New(slog.NewTextHandler(log, nil)), Executable: "/nowhere"})
 	if err == nil || !strings.HasPrefix(err.Error(), "mcp.listen: cannot listen") || log.String() != "" {
 		t.Errorf("%v\n%s", err, log)

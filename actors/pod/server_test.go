@@ -23,7 +23,7 @@ func TestAPanicOfAServerIsNeverInvisible(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	log := &lockedBuffer{}
+	log := &kerneltest.Log{}
 	k := kerneltest.Start(t, kernel.Options{Logger: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelError}))})
 	parent, _ := kerneltest.Root(t, k)
 	ref := kerneltest.Spawn(t, parent, serverSpec(serverConfig{name: "debug", socket: socket, connections: 8, handler: func(kernel.Ref) http.Handler {

@@ -1,7 +1,6 @@
 package pins
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
@@ -17,33 +16,17 @@ import (
 
 	"github.com/acpod/acpod/actors/capability"
 	"github.com/acpod/acpod/protocol/mcp"
+	"github.com/acpod/acpod/runtime/kerneltest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // log is what was logged.
-type log struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
+type log struct{ kerneltest.Log }
 
-func (l *log) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(b)
-}
+func (l *log) has(part string) bool { return strings.Contains(l.String(), part) }
 
-func (l *log) has(part string) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return strings.Contains(l.b.String(), part)
-}
-
-func (l *log) count(part string) int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return strings.Count(l.b.String(), part)
-}
+func (l *log) count(part string) int { return strings.Count(l.String(), part) }
 
 // bench is a state folder and a clock.
 type bench struct {
@@ -188,7 +171,7 @@ func TestAToolThatChangesIsHeldBackWhoeverAsksAndWhenever(t *testing.T) {
 		}
 	}
 	if !b.log.has("tool=read") || !b.log.has("changed=[description]") {
-		t.Errorf("nobody was told: %s", b.log.b.String())
+		t.Errorf("nobody was told: %s", b.log.String())
 	}
 	info, err := os.Stat(b.path())
 	if err != nil || info.Mode().Perm() != 0o600 {

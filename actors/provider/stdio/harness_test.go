@@ -1,7 +1,6 @@
 package stdio
 
 import (
-	"bytes"
 	"context"
 	"log/slog"
 	"sync"
@@ -22,7 +21,7 @@ type bench struct {
 	cancel  context.CancelCauseFunc
 	done    chan struct{} // Run has returned
 	err     error         // valid then
-	log     *lockedBuffer
+	log     *kerneltest.Log
 
 	mu      sync.Mutex
 	pid     int
@@ -38,7 +37,7 @@ type bench struct {
 
 // run starts a link to a child of the test binary. All bytes that it charges must be given back in the end.
 func run(t *testing.T, o Options, change ...func(*bench)) *bench {
-	b := &bench{t: t, account: kernel.NewAccount("test", 64<<20), done: make(chan struct{}), failed: map[string]error{}, refused: map[string]int{}, log: &lockedBuffer{}}
+	b := &bench{t: t, account: kernel.NewAccount("test", 64<<20), done: make(chan struct{}), failed: map[string]error{}, refused: map[string]int{}, log: &kerneltest.Log{}}
 	for _, f := range change {
 		f(b)
 	}
@@ -142,21 +141,4 @@ func (b *bench) Down(err error) {
 		b.t.Error("told too late, or twice")
 	}
 	b.down = err
-}
-
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
 }

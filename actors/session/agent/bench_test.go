@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"os"
 	"strconv"
-	"sync"
 	"testing"
 	"time"
 
@@ -21,25 +20,7 @@ type bench struct {
 	owner kernel.Ref
 	probe *kerneltest.Probe
 	agent kernel.Ref
-	log   *logged
-}
-
-// logged is a log that a test may read while others write.
-type logged struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *logged) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *logged) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
+	log   *kerneltest.Log
 }
 
 // launch starts an agent of that role. At the test's end all is stopped and must be at rest.
@@ -51,7 +32,7 @@ func launch(t *testing.T, role string, change func(*Config)) *bench {
 // launchIn is launch with an account of limit bytes for owner and agent; 0 = the root's.
 func launchIn(t *testing.T, o kernel.Options, limit int64, role string, change func(*Config)) *bench {
 	t.Helper()
-	b := &bench{t: t, log: &logged{}}
+	b := &bench{t: t, log: &kerneltest.Log{}}
 	b.k = kerneltest.Start(t, o)
 	root, _ := kerneltest.Root(t, b.k)
 	b.probe = kerneltest.NewProbe()
