@@ -82,7 +82,7 @@ func (a *actor) end(c *kernel.Ctx, why error) {
 		k.question.Fail(fmt.Errorf("%w: %w", capability.ErrDetached, why))
 	}
 	a.calls.suspects = nil
-	a.asked = asked{}
+	a.asked.open = nil // the numbers go on: an answer that comes late must find no question of another connection
 	a.list.unplug()
 	c.Attr("pid", nil)
 	if was == seating {
@@ -117,6 +117,9 @@ func (a *actor) linkEnded(c *kernel.Ctx, m linkEnded) {
 	a.leaveSeat(c)
 	a.publish(c)
 	a.next(c)
+	if a.conn == nil && a.retry == nil && a.ended != nil { // its time came while the link still ended
+		a.again(c)
+	}
 }
 
 // next is what comes after the end of a connection: another one, for calls that have come meanwhile, or for who wants a list and
