@@ -113,11 +113,13 @@ func (r *Roster) offered(lists []*List) []binding {
 
 // admit has the pins remember a server's tools, once for each list.
 func (r *Roster) admit(pins Pins, i int, l *List) {
+	if l == nil || l.Early {
+		return
+	}
 	r.mu.Lock()
 	known := r.admitted[i] == l
-	r.admitted[i] = l
 	r.mu.Unlock()
-	if known || l == nil || l.Early {
+	if known {
 		return
 	}
 	var tools []*Tool
@@ -127,4 +129,7 @@ func (r *Roster) admit(pins Pins, i int, l *List) {
 		}
 	}
 	pins.Admit(PinOwner{Server: r.servers[i].Server()}, tools)
+	r.mu.Lock() // only now: another desk that finds it known relies on the pins
+	r.admitted[i] = l
+	r.mu.Unlock()
 }

@@ -15,7 +15,7 @@ func unwrap(who Caller, r *Request) (body *kernel.Lease, refusal *Refusal) {
 	if len(r.Arguments) == 0 || r.Arguments[0] != '"' {
 		return nil, nil
 	}
-	size := int64(len(r.Arguments))
+	size := 3 * int64(len(r.Arguments)) // it is unquoted, made a text and made bytes
 	if !utf8.Valid(r.Arguments) {
 		size *= 3 // each byte that is no UTF-8 becomes three
 	}

@@ -70,7 +70,6 @@ func (x *exchange) execute(call toolCall) {
 func (x *exchange) start(req capability.Request, call toolCall) {
 	req.RequestID = x.id.Key()
 	req.EndsOnClose = x.stateless
-	sum := call.sum()
 	// From here on the desk holds the body's bytes; they go when the arguments have been written out.
 	req.Bytes, x.lease = x.lease, nil
 
@@ -79,7 +78,7 @@ func (x *exchange) start(req capability.Request, call toolCall) {
 		call.elicits = 0 // nothing is asked on a stream
 		n := x.startNotes(call.asides)
 		defer n.end()
-		x.hold(req, sum, can, n)
+		x.hold(req, call.sum(), can, n)
 		return
 	}
 	n := x.startNotes(call.asides)
@@ -103,10 +102,12 @@ func (x *exchange) finish(respond responder, delivery *capability.Delivery, err 
 		x.ended(respond, err, capability.OutcomeUnknown)
 		return
 	}
-	if object := missingCapability(delivery.Raw); object != nil && x.stateless {
-		delivery.Done()
-		x.missing(respond, object)
-		return
+	if x.stateless {
+		if object := missingCapability(delivery.Raw); object != nil {
+			delivery.Done()
+			x.missing(respond, object)
+			return
+		}
 	}
 	if x.stateless && !isFinal(delivery.Raw) {
 		x.front.count("question_in_result")

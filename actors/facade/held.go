@@ -153,6 +153,8 @@ func (x *exchange) hold(req capability.Request, sum [32]byte, can elicits, n *no
 	defer p.Drop()
 	if _, _, err := p.Wait(context.Background()); err != nil { // nobody knows whether it runs
 		h.cancel(err)
+		room.Release() // it may never run
+		req.Bytes.Release()
 		x.refused(x.responder(n), &capability.Refusal{Code: capability.OutcomeUnknown, Text: "the pod lost track of the call; look at what it did before you repeat it"})
 		return
 	}
