@@ -48,7 +48,7 @@ func parseToolCall(params []byte, direct func(name string) bool) (toolCall, *jso
 		return toolCall{}, jsonrpc.BadParams("params of tools/call must have a string name")
 	}
 	call := toolCall{tool: name, asides: readAsides(object)}
-	if raw, given := object.Get("requestState"); given && !isNull(raw) {
+	if raw, given := object.Get("requestState"); given && !jsonrpc.IsNull(raw) {
 		if call.state, ok = jsonrpc.String(raw); !ok || call.state == "" { // taken for a new call, it would be made twice
 			return toolCall{}, jsonrpc.BadParams("requestState must be the one of the result that asked, not %s", kindOf(raw))
 		}
@@ -59,7 +59,7 @@ func parseToolCall(params []byte, direct func(name string) bool) (toolCall, *jso
 	raw, given := object.Get("arguments")
 	switch {
 	case reserved(name):
-		if given && !isNull(raw) {
+		if given && !jsonrpc.IsNull(raw) {
 			if call.arguments, err = jsonrpc.ParseObject(raw); err != nil {
 				return toolCall{}, jsonrpc.BadParams("arguments of %s must be an object, not %s", name, kindOf(raw))
 			}
@@ -84,7 +84,7 @@ func readAsides(params jsonrpc.Object) asides {
 	if err != nil {
 		return a
 	}
-	if token, ok := meta.Get("progressToken"); ok && len(token) <= jsonrpc.MaxIDBytes && !isNull(token) {
+	if token, ok := meta.Get("progressToken"); ok && len(token) <= jsonrpc.MaxIDBytes && !jsonrpc.IsNull(token) {
 		if _, ok := jsonrpc.ParseID(token); ok {
 			a.progressToken = token
 		}
@@ -212,7 +212,7 @@ members:
 // present finds a member that is there and not null: a null stands for a member that was left out, as models write it.
 func present(o jsonrpc.Object, name string) ([]byte, bool) {
 	raw, ok := o.Get(name)
-	return raw, ok && !isNull(raw)
+	return raw, ok && !jsonrpc.IsNull(raw)
 }
 
 func text(o jsonrpc.Object, name string) (string, *capability.Refusal) {
@@ -230,8 +230,6 @@ func text(o jsonrpc.Object, name string) (string, *capability.Refusal) {
 func bad(text string) *capability.Refusal {
 	return &capability.Refusal{Code: capability.BadArguments, Text: text}
 }
-
-func isNull(raw []byte) bool { return string(raw) == "null" }
 
 // kindOf names the kind of a JSON value for a message.
 func kindOf(raw []byte) string {

@@ -52,7 +52,7 @@ func FuzzParamsOfACallAreRefusedOrWhole(f *testing.F) {
 			}
 			return
 		}
-		if req.Arguments != nil && (isNull(req.Arguments) || !jsonrpc.Valid(req.Arguments)) {
+		if req.Arguments != nil && (jsonrpc.IsNull(req.Arguments) || !jsonrpc.Valid(req.Arguments)) {
 			t.Fatalf("arguments %q", req.Arguments)
 		}
 	})

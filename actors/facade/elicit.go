@@ -25,10 +25,10 @@ func elicitsOf(capabilities jsonrpc.Object) elicits {
 		return 0
 	}
 	var e elicits
-	if form, _ := object.Get("form"); isObject(form) || object.Len() == 0 {
+	if form, _ := object.Get("form"); jsonrpc.IsObject(form) || object.Len() == 0 {
 		e |= elicitsForms
 	}
-	if url, _ := object.Get("url"); isObject(url) {
+	if url, _ := object.Get("url"); jsonrpc.IsObject(url) {
 		e |= elicitsURLs
 	}
 	return e
@@ -50,7 +50,7 @@ func questionFor(e capability.Elicitation, can elicits) (params []byte, ok bool)
 	case err != nil:
 		return nil, false
 	case mode == "" || mode == "form":
-		if schema, _ := object.Get("requestedSchema"); can&elicitsForms == 0 || !isObject(schema) {
+		if schema, _ := object.Get("requestedSchema"); can&elicitsForms == 0 || !jsonrpc.IsObject(schema) {
 			return nil, false
 		}
 	case mode == "url":

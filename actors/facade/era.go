@@ -102,7 +102,7 @@ func eraOf(h http.Header, header, method string, params []byte) (modern bool, f 
 	case h.Get("Mcp-Method") != method:
 		return true, badRequest("stateless_headers", headerMismatch, "the header Mcp-Method does not name the method of the body")
 	}
-	if raw, ok := meta.Get(metaCapabilities); !ok || !isObject(raw) {
+	if raw, ok := meta.Get(metaCapabilities); !ok || !jsonrpc.IsObject(raw) {
 		return true, badRequest("stateless_headers", jsonrpc.InvalidParams, "_meta has no object "+metaCapabilities)
 	}
 	if method == "tools/call" {
@@ -114,10 +114,6 @@ func eraOf(h http.Header, header, method string, params []byte) (modern bool, f 
 	}
 	return true, nil
 }
-
-// isObject reports whether the JSON text raw is an object. Leading space does not occur: raw is a byte range that a
-// scan found.
-func isObject(raw []byte) bool { return len(raw) > 0 && raw[0] == '{' }
 
 // cut shortens what a peer wrote to n bytes for an answer to that peer.
 func cut(s string, n int) string {

@@ -248,7 +248,7 @@ func (a *actor) gateDue(c *kernel.Ctx, tool string) {
 	}
 	g.timer = nil
 	for {
-		k, _ := g.next(c.Now())
+		k := g.next(c.Now())
 		if k == nil {
 			break
 		}

@@ -72,7 +72,7 @@ func (a *actor) inquire(c *kernel.Ctx, again bool) {
 			return
 		}
 		n := a.conn
-		n.greeting = greeting{version: s.Version, name: s.Name, build: s.Build, tools: s.Tools, changes: s.ListChanged}
+		n.greeting = greeting{version: s.Version, tools: s.Tools, changes: s.ListChanged}
 		n.link.Speaks(s.Version)
 		c.Attr("mcp", s.Version)
 		n.phase = listing

@@ -51,18 +51,15 @@ func (g *gate) admit(now time.Time) admission {
 	return refused
 }
 
-// next takes the first of the queue when it may go, and counts it. When only the rate keeps it, wait is how long.
-func (g *gate) next(now time.Time) (k *call, wait time.Duration) {
-	if len(g.queue) == 0 || g.running >= g.most {
-		return nil, 0
+// next takes the first of the queue when it may go, and counts it.
+func (g *gate) next(now time.Time) *call {
+	if len(g.queue) == 0 || g.running >= g.most || !g.pay(now) {
+		return nil
 	}
-	if !g.pay(now) {
-		return nil, time.Duration((1 - g.tokens) / g.rate * float64(time.Second))
-	}
-	k = g.queue[0]
+	k := g.queue[0]
 	g.queue = slices.Delete(g.queue, 0, 1)
 	g.running++
-	return k, 0
+	return k
 }
 
 // leave takes a call out that was queued or ran.

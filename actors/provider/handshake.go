@@ -32,8 +32,6 @@ func initializeParams(build string) []byte {
 // greeting is what a server said of itself.
 type greeting struct {
 	version string
-	name    string
-	build   string
 	tools   bool
 	logging bool
 	changes bool // it tells when its tools change, to who listens; of the era without a handshake only
@@ -61,9 +59,6 @@ func parseGreeting(result []byte) (greeting, error) {
 		return greeting{}, fmt.Errorf("%w: it answered with %s, and the pod speaks %s", errHandshake, answered, strings.Join(versions, ", "))
 	}
 	g := greeting{version: version}
-	info := member(o, "serverInfo")
-	g.name, _ = info.Text("name")
-	g.build, _ = info.Text("version")
 	capabilities := member(o, "capabilities")
 	raw, _ = capabilities.Get("tools")
 	g.tools = jsonrpc.IsObject(raw)
