@@ -93,6 +93,7 @@ func tryDial(t testing.TB, p *pod, how ...dialling) (*extension, *http.Response,
 	}
 	e.conn = conn
 	go conn.ReadLoop()
+	go e.serveAll()
 	t.Cleanup(e.hangUp)
 	return e, response, nil
 }
@@ -143,6 +144,27 @@ func (l listener) OnMessage(_ *gws.Conn, message *gws.Message) {
 	e.changed.Broadcast()
 	e.mu.Unlock()
 	if f.Method != "" {
+		e.mu.Lock()
+		e.toServe = append(e.toServe, f)
+		e.changed.Broadcast()
+		e.mu.Unlock()
+	}
+}
+
+// serveAll serves what the pod asks, in its order, beside the reading: a server that takes its time holds up no answer and no pong.
+func (e *extension) serveAll() {
+	for {
+		e.mu.Lock()
+		for len(e.toServe) == 0 && !e.gone {
+			e.changed.Wait()
+		}
+		if len(e.toServe) == 0 {
+			e.mu.Unlock()
+			return
+		}
+		f := e.toServe[0]
+		e.toServe = e.toServe[1:]
+		e.mu.Unlock()
 		e.serve(f)
 	}
 }
