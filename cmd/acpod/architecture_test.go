@@ -44,13 +44,16 @@ var arrows = map[string][]string{
 	"actors/provider":          below("actors/capability", "actors/capability/redact", "actors/provider/link", "actors/provider/mcpjson", "actors/provider/stdio", "actors/provider/httplink"),
 	"actors/tunnel":            below("actors/capability"),
 	"actors/session/agent":     below(),
-	"actors/session":           below("actors/session/agent", "actors/tunnel", "actors/capability"),
+	"actors/session/delivery":  below(),
+	"actors/session":           below("actors/session/agent", "actors/session/delivery", "actors/tunnel", "actors/capability"),
+	"actors/session/store":     below("actors/session"),
+	"actors/bridge":            below("actors/capability"),
 	"actors/connection":        below("actors/session", "actors/tunnel", "actors/capability"),
 	"actors/facade":            below("actors/capability"),
 	"actors/playground":        {},
 	"actors/pod/config":        {},
 	"actors/pod": below("actors/pod/config", "actors/audit", "actors/capability", "actors/tunnel", "actors/session", "actors/session/agent",
-		"actors/connection", "actors/facade", "actors/playground", "actors/capability/pins", "actors/capability/redact", "actors/provider", "actors/provider/mcpjson"),
+		"actors/session/delivery", "actors/session/store", "actors/bridge", "actors/connection", "actors/facade", "actors/playground", "actors/capability/pins", "actors/capability/redact", "actors/provider", "actors/provider/mcpjson"),
 
 	"actors/playground/demo": {},
 

@@ -1,0 +1,70 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Durable is the part of a session that outlives its pod. It opens nothing by itself: it only lets a client that its owner
+// admits find the conversation again.
+type Durable struct {
+	ID         string   // sess_<uuid>
+	Key        string   // the name of the key that it was opened with, "" for the keyless loopback
+	Client     [32]byte // SHA-256 of the client's secret; zero = it gave none
+	Agent      string   // the agent's own session id; "" = the agent has none, or has forgotten it
+	Cwd        string
+	Additional []string // further directories
+	Servers    []string // every name that a client declared
+	Pins       []byte   // JSON: what its servers' tools were, when nobody else keeps that; nil = none
+	LastTurn   []byte   // JSON: {stopReason} or {error}; nil = none
+	Created    time.Time
+	Updated    time.Time // end of the last turn, or the last client's coming
+}
+
+// Lease lets one pod change one record. A Store gives a higher generation with each, and refuses what comes with an older one.
+type Lease struct {
+	ID         string // of the session
+	Owner      string // the pod, by a name that no other has
+	Generation uint64
+	Expires    time.Time // unless renewed
+}
+
+// Store keeps the records of sessions. Every method may wait for a disk or a network, so an actor calls it through c.Go; all are
+// safe from any goroutine. What was said to be written stays, whatever happens to this process the moment after.
+type Store interface {
+	// Create writes a new record and gives its lease.
+	Create(ctx context.Context, d Durable) (Lease, error)
+	// Take gives a record that nobody holds, with its lease: ErrNoRecord, or *HeldError.
+	Take(ctx context.Context, id string) (Durable, Lease, error)
+	// Put replaces the record; ErrLeaseLost when somebody else has it now.
+	Put(ctx context.Context, l Lease, d Durable) error
+	// Release writes the record a last time and lets go of it. The record stays until Sweep or Delete.
+	Release(ctx context.Context, l Lease, d Durable) error
+	// Delete removes the record for good.
+	Delete(ctx context.Context, l Lease) error
+	// List gives the records of a key and client, held or not, at most limit, the latest first. A zero client lists nothing.
+	List(ctx context.Context, key string, client [32]byte, limit int) ([]Durable, error)
+	// Renew extends every lease of this pod. It is called well before Expires.
+	Renew(ctx context.Context) error
+	// Sweep removes records that nobody holds and that were last changed before that time.
+	Sweep(ctx context.Context, before time.Time) (removed int, err error)
+}
+
+var (
+	// ErrNoRecord says that there is no record with that id, or none that can be read.
+	ErrNoRecord = errors.New("no such session")
+	// ErrLeaseLost says that another pod, or a later life of this one, has the record.
+	ErrLeaseLost = errors.New("the session belongs to another pod now")
+)
+
+// HeldError says that another pod has the record.
+type HeldError struct {
+	Owner   string
+	Expires time.Time
+}
+
+func (e *HeldError) Error() string {
+	return fmt.Sprintf("the session is held by another pod until %s: try again then", e.Expires.Format(time.RFC3339))
+}
