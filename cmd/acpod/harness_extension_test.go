@@ -40,6 +40,7 @@ type extension struct {
 	mu      sync.Mutex
 	changed *sync.Cond
 	frames  []frame // received, in order
+	toServe []frame // what the pod asks that waits for serveAll
 	answers map[string]frame
 	next    int
 	closed  *gws.CloseError
