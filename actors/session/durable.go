@@ -19,6 +19,8 @@ type Durable struct {
 	Servers    []string // every name that a client declared
 	Pins       []byte   // JSON: what its servers' tools were, when nobody else keeps that; nil = none
 	LastTurn   []byte   // JSON: {stopReason} or {error}; nil = none
+	Missed     int64    // updates that no client has read and none will, and their bytes: the next one is told
+	MissedB    int64
 	Created    time.Time
 	Updated    time.Time // end of the last turn, or the last client's coming
 }
