@@ -56,6 +56,7 @@ type Config struct {
 	Workdir string // agent.workdir, absolute: no folder outside it reaches an agent
 
 	FacadeURL   string   // http://127.0.0.1:8848/mcp; "" = there is no facade and no token
+	Proxy       Proxy    // nil = agent.delivery "proxy" cannot be set up
 	ForwardMeta []string // keys of a client's _meta that reach the agent besides the W3C ones
 
 	Permissions       Decision // Relay

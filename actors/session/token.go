@@ -12,15 +12,18 @@ import (
 
 // token is what a session knows of the one token that it has; the zero value is none.
 type token struct {
-	text string
-	sha  [32]byte
+	text   string
+	sha    [32]byte
+	caller capability.Caller // who comes with it, or from the process that was given it
 }
 
 // mint makes the token of this session's next agent. It is revoked by that agent's generation, and before: see revoke.
 func (x *session) mint() {
 	x.revoke()
-	text := x.s.tokens.Mint(capability.Caller{Desk: x.desk, View: x.view, Tag: acp.SessionTag(x.id), Account: x.c.Account(), Audit: x.s.cfg.Desk.Audit})
-	x.token = token{text: text, sha: sha256.Sum256([]byte(text))}
+	caller := capability.Caller{Desk: x.desk, View: x.view, Tag: acp.SessionTag(x.id), Account: x.c.Account(), Audit: x.s.cfg.Desk.Audit}
+	text := x.s.tokens.Mint(caller)
+	caller.Token = sha256.Sum256([]byte(text))
+	x.token = token{text: text, sha: caller.Token, caller: caller}
 }
 
 // revoke ends the token, and the calls made with it, now: before the process that has it is told anything.
