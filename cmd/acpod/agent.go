@@ -15,13 +15,14 @@ func newAgent() *cobra.Command {
 func newAgentDemo() *cobra.Command {
 	return &cobra.Command{
 		Use: "demo", Short: "A scripted ACP agent on stdio",
-		Long: "Speaks ACP on stdin and stdout and does what each line of a prompt says: /search WORDS, /call NAME {json}, /ask, /sleep 2s,\n" +
-			"/flood N, /emit N, /crash, /hang, /garbage, /stderr N, /fork, /new; anything else is streamed back. The pod's default agent.",
+		Long: "Speaks ACP on stdin and stdout and does what each line of a prompt says; any other is streamed back. The pod's default agent.\n\n" +
+			demo.Lines() + "\nThe variable " + demo.Variable + " is a list of words, separated by commas, that change what it offers and how it opens sessions:\n\n" +
+			demo.Behaviours(),
 		Example: "  acpod agent demo",
 		Args:    noArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			// No signal is handled: TERM ends it as it ends any plain program.
-			return demo.Run(command.Context(), demo.Stdio{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}, demo.StateDir(), build().Version)
+			return demo.Run(command.Context(), demo.Stdio{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}, demo.StateDir(), build().Version, os.Getenv(demo.Variable))
 		},
 	}
 }

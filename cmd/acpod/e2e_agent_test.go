@@ -197,7 +197,7 @@ func TestATurnEndsOnceAndForTheRightReason(t *testing.T) {
 	})
 	t.Run("prompts that are none", func(t *testing.T) {
 		for _, blocks := range []any{[]any{}, nil, "text", []any{object{"type": "text", "text": " \n\t"}}, []any{object{"type": "text"}},
-			[]any{object{"type": "image", "data": "", "mimeType": "image/png"}}, []any{object{"type": "resource_link", "name": "n"}}, []any{object{}}} {
+			[]any{object{"type": "video", "data": "", "mimeType": "video/mp4"}}, []any{object{"type": "resource_link", "name": "n"}}, []any{object{}}} {
 			e.refused(-32602, "session/prompt", object{"sessionId": session, "prompt": blocks})
 		}
 		e.says(session, "and on", "echo: and on\n")

@@ -26,8 +26,14 @@ const deadline = 30 * time.Second
 
 // TestMain lets a test start this binary as the agent, for what ends or wedges a process.
 func TestMain(m *testing.M) {
+	if os.Getenv("ACPOD_DEMO_TEST_MCP") != "" {
+		if err := serveStdio(); err != nil {
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
 	if dir := os.Getenv("ACPOD_DEMO_TEST_STATE"); dir != "" {
-		if err := Run(context.Background(), Stdio{os.Stdin, os.Stdout, os.Stderr}, dir, "test"); err != nil {
+		if err := Run(context.Background(), Stdio{os.Stdin, os.Stdout, os.Stderr}, dir, "test", ""); err != nil {
 			os.Exit(1)
 		}
 		os.Exit(0)
@@ -67,13 +73,13 @@ func newPeer(t *testing.T, in io.WriteCloser, out io.Reader) *peer {
 }
 
 // inProcess runs the agent in this process.
-func inProcess(t *testing.T, state string) *peer {
+func inProcess(t *testing.T, state string, behaviour ...string) *peer {
 	t.Helper()
 	inReader, inWriter := io.Pipe()
 	outReader, outWriter := io.Pipe()
 	done := make(chan error, 1)
 	go func() {
-		err := Run(context.Background(), Stdio{inReader, outWriter, io.Discard}, state, "test")
+		err := Run(context.Background(), Stdio{inReader, outWriter, io.Discard}, state, "test", strings.Join(behaviour, ","))
 		outWriter.Close()
 		done <- err
 	}()
@@ -411,7 +417,7 @@ func TestAForkLeavesAGrandchildInTheGroup(t *testing.T) {
 func FuzzTapPassesEveryByteOn(f *testing.F) {
 	f.Add([]byte("{\"method\":\"session/prompt\",\"params\":{}}\nx\n\ny"))
 	f.Fuzz(func(t *testing.T, input []byte) {
-		tap := newTap(strings.NewReader(string(input)), func(arrival) {})
+		tap := newTap(strings.NewReader(string(input)), func(arrival) bool { return false })
 		close(tap.open)
 		passed, err := io.ReadAll(tap)
 		if err != nil || string(passed) != string(input) {

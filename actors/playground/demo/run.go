@@ -2,6 +2,7 @@ package demo
 
 import (
 	"context"
+	"encoding/json/jsontext"
 	"io"
 	"log/slog"
 	"os"
@@ -18,19 +19,25 @@ type Stdio struct {
 }
 
 // Run serves one client on stdio until it hangs up or ctx ends. stateDir is where transcripts are kept; StateDir gives
-// the documented place.
-func Run(ctx context.Context, stdio Stdio, stateDir, version string) error {
+// the documented place. behaviour is a list of the words in Behaviours, separated by commas.
+func Run(ctx context.Context, stdio Stdio, stateDir, version, behaviour string) error {
+	does, err := chosen(behaviour)
+	if err != nil {
+		return err
+	}
 	agent := &Agent{
 		out:         &lines{to: stdio.Out},
 		err:         stdio.Err,
 		transcripts: transcripts{dir: stateDir},
 		version:     version,
+		does:        does,
 		sessions:    map[acp.SessionId]*conversation{},
+		opened:      map[string][]jsontext.Value{},
 	}
 	agent.tap = newTap(stdio.In, agent.arrived)
 	conn := acp.NewAgentSideConnection(agent, agent.out, agent.tap)
 	conn.SetLogger(slog.New(slog.DiscardHandler)) // its messages quote payloads
-	agent.conn = conn
+	agent.conn, agent.asked.out = conn, agent.out
 	close(agent.tap.open)
 	select {
 	case <-conn.Done():

@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-	"time"
 
 	acp "github.com/coder/acp-go-sdk"
 )
@@ -25,78 +24,13 @@ const (
 type script struct {
 	agent   *Agent
 	session *conversation
-}
-
-// line does what one line of the prompt says:
-//
-//	/search WORDS       search_capabilities, the names found
-//	/call NAME {json}   execute_capability, its content; images as [image TYPE N bytes]; an error result as "error: …"
-//	/ask                session/request_permission with allow and reject, the choice
-//	/sleep 2s           waits, cancellable
-//	/flood N            N updates of 1 KiB
-//	/emit N             one update of N bytes
-//	/crash              exits 3
-//	/hang               ignores SIGTERM, stops reading, never answers
-//	/garbage            a line on standard output that is not JSON
-//	/stderr N           N bytes on standard error
-//	/fork               leaves a grandchild
-//	/new                the parameters of session/new, tokens masked
-func (s script) line(ctx context.Context, line string) error {
-	word, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
-	rest = strings.TrimSpace(rest)
-	switch word {
-	case "":
-		return nil
-	case "/search":
-		return s.search(ctx, rest)
-	case "/call":
-		return s.call(ctx, rest)
-	case "/ask":
-		return s.ask(ctx)
-	case "/sleep":
-		return s.sleep(ctx, rest)
-	case "/flood":
-		return s.flood(ctx, rest)
-	case "/emit":
-		return s.sized(ctx, rest, func(n int) error { return s.stream(ctx, strings.Repeat("e", n)) })
-	case "/crash":
-		os.Exit(exitOfCrash)
-		return nil
-	case "/hang":
-		s.agent.tap.stick()
-		signal.Ignore(syscall.SIGTERM)
-		select {} // the turn is never answered, cancelled or not
-	case "/garbage":
-		_, err := s.agent.out.Write([]byte("this line is not JSON {\n"))
-		return err
-	case "/stderr":
-		return s.sized(ctx, rest, s.stderr)
-	case "/fork":
-		return s.fork(ctx)
-	case "/new":
-		return s.stream(ctx, masked(string(s.session.params))+"\n")
-	}
-	return s.stream(ctx, "echo: "+line+"\n")
+	turn    *turn
+	word    string // of the current line
 }
 
 func (s script) stream(ctx context.Context, text string) error {
 	s.agent.transcripts.add(s.session.id, roleAgent, text)
 	return s.agent.say(ctx, s.session.id, acp.UpdateAgentMessageText(text))
-}
-
-func (s script) sleep(ctx context.Context, rest string) error {
-	duration, err := time.ParseDuration(rest)
-	if err != nil || duration < 0 {
-		return s.stream(ctx, badLine("/sleep takes a duration like 2s, not %q", rest))
-	}
-	timer := time.NewTimer(duration)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 func (s script) flood(ctx context.Context, rest string) error {
@@ -121,7 +55,35 @@ func (s script) sized(ctx context.Context, rest string, do func(int) error) erro
 	return do(n)
 }
 
-func (s script) stderr(n int) error {
+func (s script) emit(ctx context.Context, rest string) error {
+	return s.sized(ctx, rest, func(n int) error { return s.stream(ctx, strings.Repeat("e", n)) })
+}
+
+func (s script) crash(context.Context, string) error {
+	os.Exit(exitOfCrash)
+	return nil
+}
+
+func (s script) hang(context.Context, string) error {
+	s.agent.tap.stick()
+	signal.Ignore(syscall.SIGTERM)
+	select {} // the turn is never answered, cancelled or not
+}
+
+func (s script) garbage(context.Context, string) error {
+	_, err := s.agent.out.Write([]byte("this line is not JSON {\n"))
+	return err
+}
+
+func (s script) opened(ctx context.Context, _ string) error {
+	return s.stream(ctx, masked(string(s.session.params))+"\n")
+}
+
+func (s script) stderr(ctx context.Context, rest string) error {
+	return s.sized(ctx, rest, s.complain)
+}
+
+func (s script) complain(n int) error {
 	chunk := []byte(strings.Repeat("s", 1<<10-1) + "\n")
 	for n > 0 {
 		written, err := s.agent.err.Write(chunk[:min(n, len(chunk))])
@@ -134,40 +96,13 @@ func (s script) stderr(n int) error {
 }
 
 // fork leaves a process behind that outlives the agent unless somebody ends the whole group.
-func (s script) fork(ctx context.Context) error {
+func (s script) fork(ctx context.Context, _ string) error {
 	child := exec.Command("sleep", "3600")
 	if err := child.Start(); err != nil {
 		return s.stream(ctx, badLine("no grandchild: %v", err))
 	}
 	go func() { _ = child.Wait() }() // no zombie while the agent lives
 	return s.stream(ctx, fmt.Sprintf("forked: %d\n", child.Process.Pid))
-}
-
-func (s script) ask(ctx context.Context) error {
-	id := s.nextCall()
-	title := acp.Ptr("The demo agent asks")
-	answer, err := s.agent.conn.RequestPermission(ctx, acp.RequestPermissionRequest{
-		SessionId: s.session.id,
-		ToolCall:  acp.ToolCallUpdate{ToolCallId: id, Title: title, Status: acp.Ptr(acp.ToolCallStatusPending)},
-		Options: []acp.PermissionOption{
-			{Kind: acp.PermissionOptionKindAllowOnce, Name: "Allow", OptionId: "allow"},
-			{Kind: acp.PermissionOptionKindRejectOnce, Name: "Reject", OptionId: "reject"},
-		},
-	})
-	switch {
-	case err != nil:
-		return s.stream(ctx, badLine("nobody answered: %v", err))
-	case answer.Outcome.Selected != nil:
-		return s.stream(ctx, "choice: "+string(answer.Outcome.Selected.OptionId)+"\n")
-	}
-	return s.stream(ctx, "choice: cancelled\n")
-}
-
-func (s script) nextCall() acp.ToolCallId {
-	s.agent.mu.Lock()
-	defer s.agent.mu.Unlock()
-	s.session.calls++
-	return acp.ToolCallId(fmt.Sprintf("call-%d", s.session.calls))
 }
 
 func (s script) search(ctx context.Context, words string) error {

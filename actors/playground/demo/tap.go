@@ -11,14 +11,17 @@ import (
 // arrival is one message of the client as it stood on the wire, in wire order. The SDK hands requests to goroutines, so
 // a cancel can overtake the prompt before it; who looks at the tap sees both in order.
 type arrival struct {
+	ID     jsontext.Value `json:"id"`
 	Method string         `json:"method"`
 	Params jsontext.Value `json:"params"`
+	Result jsontext.Value `json:"result"`
+	Error  jsontext.Value `json:"error"`
 }
 
-// tap passes the client's bytes on, line by line, and shows each line first to see.
+// tap passes the client's bytes on, line by line, and shows each line first to see, which may keep it.
 type tap struct {
 	lines *bufio.Reader
-	see   func(arrival)
+	see   func(arrival) (kept bool)
 	open  chan struct{} // closed once the agent is ready to be shown lines
 	rest  []byte
 
@@ -26,13 +29,13 @@ type tap struct {
 	stuck bool
 }
 
-func newTap(in io.Reader, see func(arrival)) *tap {
+func newTap(in io.Reader, see func(arrival) bool) *tap {
 	return &tap{lines: bufio.NewReaderSize(in, 64<<10), see: see, open: make(chan struct{})}
 }
 
-// Read gives what is left of the current line, or waits for the next one.
+// Read gives what is left of the current line, or waits for the next one that nobody keeps.
 func (t *tap) Read(p []byte) (int, error) {
-	if len(t.rest) == 0 {
+	for len(t.rest) == 0 {
 		<-t.open
 		line, err := t.lines.ReadBytes('\n')
 		t.mu.Lock()
@@ -45,10 +48,9 @@ func (t *tap) Read(p []byte) (int, error) {
 			return 0, err
 		}
 		var message arrival
-		if json.Unmarshal(line, &message) == nil {
-			t.see(message)
+		if json.Unmarshal(line, &message) != nil || !t.see(message) {
+			t.rest = line
 		}
-		t.rest = line
 	}
 	n := copy(p, t.rest)
 	t.rest = t.rest[n:]
@@ -60,16 +62,4 @@ func (t *tap) stick() {
 	t.mu.Lock()
 	t.stuck = true
 	t.mu.Unlock()
-}
-
-// lines serialises writers of whole lines: the SDK's frames and the garbage that /garbage writes between them.
-type lines struct {
-	mu sync.Mutex
-	to io.Writer
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.to.Write(p)
 }
