@@ -1,0 +1,5 @@
+package store
+
+const writerEnv = "ACPOD_STORE_WRITER"
+
+func writer(string) {}
