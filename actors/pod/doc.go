@@ -10,7 +10,8 @@
 //	audit · pins · debug · providers · gateway · sessions · facade · public
 //
 // A tunnel's mcp/disconnect so still finds its socket, a call its server, and the debug listener outlives nearly all. The sockets belong to
-// [Serve] and outlive the generations that serve them: while an actor restarts, connections wait in the backlog.
+// [Serve] and outlive the generations that serve them: while an actor restarts, connections wait in the backlog. They wait there from the
+// first moment until all of this runs.
 //
 // # The end
 //

@@ -71,10 +71,12 @@ func (l *life) run() error {
 
 // start runs the root and returns when every child runs. Then the addresses are told.
 func (l *life) start() error {
+	admit := l.sockets.hold()
 	if err := l.begin(); err != nil {
 		return err
 	}
 	l.phase.ready.Store(true)
+	admit()
 	if !l.opts.FacadeAlone {
 		tell(l.log, l.cfg)
 	}

@@ -103,6 +103,22 @@ func advice(err error, key string) string {
 	}
 }
 
+// hold keeps callers waiting until admit: nobody may find a part missing that has not started yet. The debug listener is not held, it shows
+// what does not start.
+func (s *sockets) hold() (admit func()) {
+	var doors []func()
+	for _, socket := range []*door.Socket{s.public, s.facade} {
+		if socket != nil {
+			doors = append(doors, socket.Hold())
+		}
+	}
+	return func() {
+		for _, open := range doors {
+			open()
+		}
+	}
+}
+
 // close closes those that are open. It is the last thing that happens to them.
 func (s *sockets) close() {
 	for _, socket := range []*door.Socket{s.public, s.facade, s.debug} {

@@ -50,12 +50,15 @@ type supervisor struct {
 	table table
 }
 
-// Start spawns the servers, which connect when they are used.
+// Start spawns the servers, which connect when they are used. Each can be asked from here on, also before its actor has started: who sees that
+// the supervisor runs may rely on all of them.
 func (v *supervisor) Start(c *kernel.Ctx) error {
 	for _, s := range v.p.servers {
-		if _, err := c.Spawn(s.spec(s.entry.Name)); err != nil {
+		ref, err := c.Spawn(s.spec(s.entry.Name))
+		if err != nil {
 			return fmt.Errorf("start server %s: %w", s.entry.Name, err)
 		}
+		s.Bind(ref)
 	}
 	return nil
 }

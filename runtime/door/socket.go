@@ -22,7 +22,7 @@ var ErrNoDeadline = errors.New("door: the listener has no accept deadline, use a
 type Socket struct {
 	listener deadliner
 	// turn holds one token while a view is inside the real Accept, so that two generations never accept at once and a
-	// leaving one cannot take a connection away from its successor.
+	// leaving one cannot take a connection away from its successor; and while the owner holds the socket.
 	turn chan struct{}
 }
 
@@ -38,6 +38,13 @@ func NewSocket(l net.Listener) (*Socket, error) {
 		return nil, ErrNoDeadline
 	}
 	return &Socket{listener: d, turn: make(chan struct{}, 1)}, nil
+}
+
+// Hold lets nobody in until admit is called: who connects meanwhile waits in the backlog. It is for the owner of the socket, before a
+// view of it accepts.
+func (s *Socket) Hold() (admit func()) {
+	s.turn <- struct{}{}
+	return sync.OnceFunc(func() { <-s.turn })
 }
 
 // Addr is the address that the socket is bound to.

@@ -205,3 +205,42 @@ func TestASocketNeedsAListenerThatCanBeCalledBack(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+func TestWhoComesWhileASocketIsHeldIsLetInAfterwards(t *testing.T) {
+	s := socket(t)
+	admit := s.Hold()
+	first := s.View(0, nil)
+	left := make(chan struct{})
+	go func() {
+		defer close(left)
+		if _, err := first.Accept(); !errors.Is(err, net.ErrClosed) {
+			t.Errorf("Accept of a held socket: %v", err)
+		}
+	}()
+	conn, err := net.Dial("tcp", s.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	_ = first.Close() // a generation may end while it is held
+	within(t, "Accept returns", left)
+	second := s.View(0, nil)
+	in := make(chan struct{})
+	go func() {
+		defer close(in)
+		got, err := second.Accept()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		_ = got.Close()
+	}()
+	select {
+	case <-in:
+		t.Error("one was let in")
+	case <-time.After(50 * time.Millisecond):
+	}
+	admit()
+	admit()
+	within(t, "Accept", in)
+}
