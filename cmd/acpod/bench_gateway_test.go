@@ -60,7 +60,7 @@ func newGateway(b *testing.B) *gateway {
 	}
 
 	direct := exec.Command(server)
-	direct.Env = []string{echoVariable + "=http"}
+	direct.Env, direct.Stderr = []string{echoVariable + "=http"}, os.Stderr
 	out, err := direct.StdoutPipe()
 	if err != nil {
 		b.Fatal(err)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -9,7 +8,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 )
 
 // mcpCommand is `acpod mcp WORDS…` over these servers, in a home of its own.
@@ -165,13 +163,12 @@ func TestMCPCallReadsItsArgumentsFromStdin(t *testing.T) {
 	command.Dir = t.TempDir()
 	command.Env = append([]string{"HOME=" + command.Dir, "PATH=" + os.Getenv("PATH")}, m.env...)
 	command.Stdin = strings.NewReader(" {\"big\": 12345678901234567890, \"tags\": \"<&>\"}\n")
-	var out bytes.Buffer
-	command.Stdout = &out
-	if err := command.Run(); err != nil {
-		t.Fatal(err)
+	code, out, text := runCommand(t, command)
+	if code != 0 {
+		t.Fatalf("exit %d\n%s\n%s", code, out, text)
 	}
 	var result toolResult
-	decode(t, out.String(), &result)
+	decode(t, out, &result)
 	if got := result.text(); got != `echo {"big": 12345678901234567890, "tags": "<&>"}` {
 		t.Errorf("%q", got)
 	}
@@ -190,20 +187,11 @@ func TestWhatAnMCPCommandStartedEndsWithIt(t *testing.T) {
 			command := exec.Command(builtBinary, "mcp", "call", "hang", "--mcp-config", m.file)
 			command.Dir = t.TempDir()
 			command.Env = append([]string{"HOME=" + command.Dir, "PATH=" + os.Getenv("PATH")}, m.env...)
-			if err := command.Start(); err != nil {
-				t.Fatal(err)
-			}
-			until(t, "the call at the server", func() bool { return server.calls("hang") == 1 })
+			p := begin(t, command)
+			p.await("the call at the server", func() bool { return server.calls("hang") == 1 })
 			pid := server.pid()
 			_ = command.Process.Signal(how.signal)
-			ended := make(chan error, 1)
-			go func() { ended <- command.Wait() }()
-			select {
-			case <-ended:
-			case <-time.After(patience):
-				_ = command.Process.Kill()
-				t.Fatal("the command does not end")
-			}
+			p.awaitEnd()
 			until(t, "the end of the server", func() bool { return syscall.Kill(pid, 0) != nil })
 		})
 	}

@@ -79,9 +79,9 @@ func TestTheConfigIsSearchedInOrder(t *testing.T) {
 		command := exec.Command(builtBinary, append([]string{"config", "show"}, arguments...)...)
 		command.Dir = home
 		command.Env = append([]string{"HOME=" + home, "PATH=" + os.Getenv("PATH")}, env...)
-		out, err := command.CombinedOutput()
-		if err != nil || !strings.Contains(string(out), "\nkeepalive = \""+want+"\"") {
-			t.Errorf("want %s: %v\n%.2000s", want, err, out)
+		code, out, text := runCommand(t, command)
+		if code != 0 || !strings.Contains(out, "\nkeepalive = \""+want+"\"") {
+			t.Errorf("want %s: exit %d\n%.2000s\n%.2000s", want, code, out, text)
 		}
 	}
 	shows("20s")
@@ -121,9 +121,9 @@ func TestWhatIsOpenIsSaid(t *testing.T) {
 			p := startPod(t, row.config, func(c *exec.Cmd) { c.Env = append(c.Env, row.env...) })
 			command := exec.Command(builtBinary, "config", "check", "--config", filepath.Join(p.home, "acpod.toml"))
 			command.Dir, command.Env = p.command.Dir, p.command.Env
-			out, err := command.CombinedOutput()
-			if err != nil || !strings.Contains(string(out), "is valid") {
-				t.Errorf("%v %s", err, out)
+			code, out, text := runCommand(t, command)
+			if code != 0 || !strings.Contains(out, "is valid") {
+				t.Errorf("exit %d %s\n%s", code, out, text)
 			}
 			var warned strings.Builder
 			for line := range strings.Lines(p.log.String()) {
@@ -131,7 +131,7 @@ func TestWhatIsOpenIsSaid(t *testing.T) {
 					warned.WriteString(line)
 				}
 			}
-			for where, text := range map[string]string{"log": warned.String(), "check": string(out)} {
+			for where, text := range map[string]string{"log": warned.String(), "check": out + text} {
 				for _, want := range row.says {
 					if strings.Count(text, want) != 1 {
 						t.Errorf("the %s does not say %q once:\n%s", where, want, text)

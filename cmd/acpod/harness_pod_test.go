@@ -2,9 +2,7 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -55,24 +53,9 @@ func TestMain(m *testing.M) {
 
 // pod is one running `acpod serve`.
 type pod struct {
-	t                     testing.TB
-	command               *exec.Cmd
+	*program
 	home                  string
 	Public, Facade, Debug string // host:port
-	log                   *logs
-	ended                 chan struct{} // closed when the process is gone
-	err                   error         // of Wait, after ended
-}
-
-// logs is the file that the pod writes its log to: a line that was written is there, while a pipe would still have to be read.
-type logs struct{ path string }
-
-func (l *logs) String() string {
-	text, err := os.ReadFile(l.path)
-	if err != nil {
-		return err.Error()
-	}
-	return string(text)
 }
 
 // baseConfig opens all three listeners on free ports, grants two servers and uses the demo agent.
@@ -162,36 +145,19 @@ func startPod(t testing.TB, config string, settings ...setting) *pod {
 // launch starts `acpod serve` and does not wait for anything.
 func launch(t testing.TB, config string, settings ...setting) *pod {
 	t.Helper()
-	p := &pod{t: t, home: t.TempDir(), log: &logs{filepath.Join(t.TempDir(), "log")}, ended: make(chan struct{})}
-	work := filepath.Join(p.home, "work")
+	home := t.TempDir()
+	work := filepath.Join(home, "work")
 	if err := os.MkdirAll(work, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	file := filepath.Join(p.home, "acpod.toml")
+	file := filepath.Join(home, "acpod.toml")
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p.command = exec.Command(builtBinary, "serve", "--config", file, "--ready-file", filepath.Join(p.home, "ready.json"))
-	p.command.Dir = work
-	p.command.Env = []string{"HOME=" + p.home, "PATH=" + os.Getenv("PATH"), "USER=tester", "GORACE=halt_on_error=1"}
-	log, err := os.OpenFile(p.log.path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer log.Close()
-	p.command.Stderr, p.command.Stdout = log, log
-	for _, set := range settings {
-		set(p.command)
-	}
-	if err := p.command.Start(); err != nil {
-		t.Fatal(err)
-	}
-	go func() {
-		p.err = p.command.Wait()
-		close(p.ended)
-	}()
-	t.Cleanup(func() { _ = p.command.Process.Kill(); <-p.ended })
-	return p
+	command := exec.Command(builtBinary, "serve", "--config", file, "--ready-file", filepath.Join(home, "ready.json"))
+	command.Dir = work
+	command.Env = []string{"HOME=" + home, "PATH=" + os.Getenv("PATH"), "USER=tester", "GORACE=halt_on_error=1"}
+	return &pod{program: begin(t, command, settings...), home: home}
 }
 
 // stop ends the pod with SIGTERM and wants exit code 0.
@@ -203,43 +169,10 @@ func (p *pod) stop() {
 	default:
 	}
 	_ = p.command.Process.Signal(syscall.SIGTERM)
-	select {
-	case <-p.ended:
-		if p.err != nil {
-			p.t.Errorf("the pod ended with %v after SIGTERM", p.err)
-		}
-	case <-time.After(patience):
-		_ = p.command.Process.Signal(syscall.SIGQUIT)
-		<-p.ended
-		p.t.Errorf("the pod did not stop:\n%s", tail(p.log.String(), 20000))
+	p.awaitEnd()
+	if p.err != nil {
+		p.t.Errorf("the pod ended with %v after SIGTERM", p.err)
 	}
-}
-
-// await polls for a condition outside this process.
-func (p *pod) await(what string, holds func() bool) {
-	p.t.Helper()
-	for end := time.Now().Add(patience); !holds(); {
-		select {
-		case <-p.ended:
-			p.t.Fatalf("the pod ended (%v) before %s:\n%s", p.err, what, tail(p.log.String(), 12000))
-		case <-time.After(10 * time.Millisecond):
-		}
-		if time.Now().After(end) {
-			_ = p.command.Process.Signal(syscall.SIGQUIT) // what its goroutines do is in its log then
-			select {
-			case <-p.ended:
-			case <-time.After(10 * time.Second):
-			}
-			p.t.Fatalf("%s did not come:\n%s", what, tail(p.log.String(), 40000))
-		}
-	}
-}
-
-func tail(text string, n int) string {
-	if len(text) > n {
-		return "…" + text[len(text)-n:]
-	}
-	return text
 }
 
 // node is one line of /debug/tree, as the contract shapes it.
@@ -365,26 +298,6 @@ func (p *pod) processes() []int {
 		found = append(found, pid)
 	}
 	return found
-}
-
-// run executes the binary with arguments and gives its exit code and output.
-func run(t testing.TB, env []string, arguments ...string) (code int, stdout, stderr string) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	command := exec.CommandContext(ctx, builtBinary, arguments...)
-	command.Dir = t.TempDir()
-	command.Env = append([]string{"HOME=" + command.Dir, "PATH=" + os.Getenv("PATH")}, env...)
-	var out, err bytes.Buffer
-	command.Stdout, command.Stderr = &out, &err
-	if failure := command.Run(); failure != nil {
-		exit, ok := errors.AsType[*exec.ExitError](failure)
-		if !ok || ctx.Err() != nil {
-			t.Fatalf("%v: %v", arguments, failure)
-		}
-		return exit.ExitCode(), out.String(), err.String()
-	}
-	return 0, out.String(), err.String()
 }
 
 func init() {
