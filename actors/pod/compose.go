@@ -32,8 +32,9 @@ type life struct {
 	sockets   *sockets
 	ready     readyFile
 	guardian  *process.Guardian
-	state     string      // the state folder, "" = there is none
-	ledger    *fileLedger // nil = there is no state folder
+	parent    *process.Parent // nil where the system does not let us
+	state     string          // the state folder, "" = there is none
+	ledger    *fileLedger     // nil = there is no state folder
 	keys      capability.Ledger
 	kernel    *kernel.Kernel
 	inspector *inspect.Inspector // nil: a command that nobody looks into

@@ -71,7 +71,7 @@ func (l *life) drainCalls(ctx context.Context) {
 	}
 }
 
-// stop ends all actors in order and then the guardian. An error says what still lives.
+// stop ends all actors in order, then what their processes left behind, and then the guardian. An error says what still lives.
 func (l *life) stop(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, stopPatience+2*l.cfg.Agent.StopGrace)
 	defer cancel()
@@ -82,7 +82,7 @@ func (l *life) stop(ctx context.Context) error {
 		}
 		failed = errors.New(report.String())
 	}
-	return errors.Join(failed, l.guardian.Close(ctx))
+	return errors.Join(failed, l.parent.Close(ctx), l.guardian.Close(ctx))
 }
 
 // ended is a context that is over already.

@@ -103,7 +103,7 @@ func TestASecondSignalEndsWhateverIsWaitedFor(t *testing.T) {
 	if err := l.unlessSignalled(func() error { return errTest }); !errors.Is(err, errTest) {
 		t.Errorf("%v", err)
 	}
-	if err := l.guardian.Close(t.Context()); err != nil {
+	if err := errors.Join(l.parent.Close(t.Context()), l.guardian.Close(t.Context())); err != nil {
 		t.Error(err)
 	}
 }

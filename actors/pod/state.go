@@ -33,7 +33,7 @@ func (l *life) openState() {
 	l.keys, l.state = l.ledger, dir
 }
 
-// guard ends what an earlier pod left and starts the guardian, before any child process.
+// guard ends what an earlier pod left, starts the guardian and makes this process the parent of orphans, before any other child process.
 func (l *life) guard() error {
 	records := ""
 	if l.state != "" {
@@ -53,5 +53,11 @@ func (l *life) guard() error {
 		Command: []string{l.opts.Executable, "guardian"}, Env: guardianEnv(l.opts.Environ), Records: records, Log: l.log,
 	})
 	l.guardian = guardian
-	return err
+	if err != nil {
+		return err
+	}
+	if l.parent, err = process.StartParent(guardian, l.log); err != nil {
+		l.log.Warn("processes that leave their group may outlive what started them", "error", err)
+	}
+	return nil
 }

@@ -22,6 +22,7 @@ func newFacade(logs *logFlags) *cobra.Command {
 		Example: "  acpod facade\n  acpod facade --listen 127.0.0.1:0 --ready-file /run/acpod/facade.json\n  acpod facade --mcp-config servers.json",
 		Args:    noArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
+			harden(logs)
 			signals := make(chan os.Signal, 2)
 			signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
 			defer signal.Stop(signals)

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	podactor "github.com/acpod/acpod/actors/pod"
+	"github.com/acpod/acpod/runtime/process"
 )
 
 func newServe(logs *logFlags) *cobra.Command {
@@ -20,6 +21,7 @@ func newServe(logs *logFlags) *cobra.Command {
 		Example: "  acpod serve\n  acpod serve --config acpod.toml --ready-file /run/acpod/ready.json\n  acpod serve --set acp.listen=127.0.0.1:0",
 		Args:    noArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
+			harden(logs)
 			signals := make(chan os.Signal, 2)
 			signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
 			defer signal.Stop(signals)
@@ -34,4 +36,11 @@ func newServe(logs *logFlags) *cobra.Command {
 	flags.add(command)
 	command.Flags().StringVar(&ready, "ready-file", "", `gets {"public","facade","debug"} as host:port once all listeners serve; removed at exit`)
 	return command
+}
+
+// harden hides what this process knows from what it will start: keys and tokens are in its memory.
+func harden(logs *logFlags) {
+	if err := process.Harden(); err != nil {
+		logs.logger().Warn("agents under the same user can read the keys in this process's memory", "error", err)
+	}
 }

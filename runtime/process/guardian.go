@@ -94,6 +94,11 @@ func (g *Guardian) Remove(group Group) {
 
 // Groups lists the groups that were started and are not known to be gone, in the order of their numbers.
 func (g *Guardian) Groups() []Group {
+	return slices.DeleteFunc(g.all(), func(one Group) bool { return one.Stray })
+}
+
+// all lists what the guardian knows, strays too.
+func (g *Guardian) all() []Group {
 	if g == nil {
 		return nil
 	}
@@ -132,7 +137,7 @@ func (g *Guardian) Close(ctx context.Context) error {
 	case <-ctx.Done():
 		return fmt.Errorf("the guardian did not end: %w", context.Cause(ctx))
 	}
-	left := living(g.Groups())
+	left := living(g.all())
 	g.record.close(len(left) == 0)
 	if len(left) > 0 {
 		return fmt.Errorf("%d process groups live on, the first is %d", len(left), left[0].PGID)
@@ -196,7 +201,7 @@ func (g *Guardian) start() (*os.Process, error) {
 	if environ == nil {
 		environ = []string{}
 	}
-	child, err := os.StartProcess(g.opts.Command[0], g.opts.Command, &os.ProcAttr{
+	child, err := ours.start(g.opts.Command[0], g.opts.Command, &os.ProcAttr{
 		Env: environ, Files: []*os.File{in, said, null},
 		Sys: &syscall.SysProcAttr{Setsid: true}, // no PDEATHSIG: to outlive us is its purpose
 	})
@@ -209,7 +214,7 @@ func (g *Guardian) start() (*os.Process, error) {
 	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != guardianReady {
 		_ = pipe.Close()
 		_ = child.Kill()
-		_, _ = child.Wait()
+		_, _ = ours.wait(child)
 		return nil, fmt.Errorf("%s did not say that it listens", Escape(g.opts.Command[0], 256))
 	}
 	g.mu.Lock()
@@ -233,7 +238,7 @@ func (g *Guardian) mind(child *os.Process) {
 	for {
 		if child != nil {
 			began := time.Now()
-			state, err := child.Wait()
+			state, err := ours.wait(child)
 			g.mu.Lock()
 			g.hangUp()
 			g.pid = 0
@@ -252,7 +257,7 @@ func (g *Guardian) mind(child *os.Process) {
 		case <-pause.C:
 		case <-g.stop:
 			pause.Stop()
-			endGroups(g.Groups(), guardianGrace) // in its place
+			endGroups(g.all(), guardianGrace) // in its place
 			return
 		}
 		wait = min(2*wait, guardianMaxWait)

@@ -86,6 +86,8 @@ func play(role string, args []string) int {
 		return wrapper(args[0], args[1])
 	case "holder":
 		return holder(args[0], args[1:])
+	case "parent":
+		return asParent(args[0])
 	}
 	return 0
 }
@@ -109,17 +111,17 @@ func showEnvironment() int {
 	return 0
 }
 
-// wrapper starts a helper, in its own group or ("escapes") outside, which writes to our stdout, and then leaves it
+// wrapper starts a helper, in its own group or ("escapes", "abandons") outside, which writes to our stdout, and then leaves it
 // alone or stays.
 func wrapper(helper, then string) int {
 	argv := roleOf(helper)
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Stdout = os.Stdout
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: then == "escapes"}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: then == "escapes" || then == "abandons"}
 	if err := cmd.Start(); err != nil {
 		return 1
 	}
-	if then == "leaves" {
+	if then == "leaves" || then == "abandons" {
 		_, _ = bufio.NewReader(os.Stdin).ReadString('\n') // until the test has read what the helper said
 		return 3
 	}
@@ -141,10 +143,13 @@ func holder(records string, roles []string) int {
 	}
 	for _, role := range roles {
 		argv := roleOf(role)
+		mark := ""
 		if helper, ok := strings.CutPrefix(role, "wrapper:"); ok {
 			argv = roleOf("wrapper", helper, "stays")
+		} else if helper, ok := strings.CutPrefix(role, "escaped:"); ok {
+			argv, mark = roleOf("wrapper", helper, "escapes"), "MARK=of "+role
 		}
-		p, err := Start(Spec{Argv: argv, Guardian: guardian, Env: []string{quick + "=" + os.Getenv(quick)}})
+		p, err := Start(Spec{Argv: argv, Guardian: guardian, Env: []string{quick + "=" + os.Getenv(quick), mark}, Mark: mark})
 		if err != nil {
 			fmt.Println("error", err)
 			return 1

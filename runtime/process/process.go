@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -35,6 +36,10 @@ type Process struct {
 	hurry     chan struct{}
 	minding   sync.WaitGroup // stdin and stderr
 	reasoning sync.Mutex
+
+	strays strays
+	usage  atomic.Pointer[Usage]
+	spent  atomic.Int64 // processor time of the leader and those it waited for, at its end, in ns
 }
 
 // PID is the leader's, and the number of the group.
@@ -78,7 +83,7 @@ func (p *Process) StderrEnded() <-chan struct{} { return p.stderr.ended }
 func (p *Process) StderrTail(max int) string { return p.stderr.tail(max) }
 
 // Stop ends the group and waits for it: the end of stdin (what is queued is still written), EOFGrace, TERM to the
-// group, TermGrace, KILL to the group. When the leader has ended already, it begins with TERM to those whom it left
+// group, TermGrace, KILL to the group; who has left the group gets the signals too, as far as it is known. When the leader has ended already, it begins with TERM to those whom it left
 // behind. Every call joins the one stop; when ctx ends, the call returns its cause and the stop goes on. After a nil
 // error stderr is drained and no goroutine of the process is left.
 func (p *Process) Stop(ctx context.Context) (Report, error) {
@@ -125,6 +130,7 @@ func (p *Process) begin(reason string) {
 // climb is the ladder. Its goroutine ends within Spec.Longest, and Stop is how its owner waits for it.
 func (p *Process) climb(since time.Time, reason string) {
 	report := Report{Reason: reason}
+	p.look() // while the leader lives, its descendants are seen to be its
 	p.stdin.finish()
 	switch {
 	case reason != "": // the end of stdin cannot reach it, or came from its side
@@ -146,14 +152,15 @@ func (p *Process) climb(since time.Time, reason string) {
 			continue
 		}
 		report.Step = rung.step
-		signalGroup(p.group.PGID, rung.sig)
-		p.until(rung.wait, rung.step != StepKill)
+		p.until(rung.wait, rung.step != StepKill, p.chase(rung.sig))
 	}
 	report.Alive = p.remains()
 	if !report.Alive {
-		reap(p.group.PGID) // what died since the last look
+		ours.reapGroup(p.group.PGID) // what died since the last look
 		p.spec.Guardian.Remove(p.group)
+		p.forget()
 	}
+	ours.leave(p)
 	p.stdout.finish()
 	p.errs.finish()
 	p.minding.Wait()
@@ -183,16 +190,20 @@ func (p *Process) left(d time.Duration) bool {
 	return false
 }
 
-// until waits at most d for the whole group to be gone. Nothing tells the end of a group, so it is asked for, at
-// growing distances.
-func (p *Process) until(d time.Duration, hurry bool) {
+// until waits at most d for all to be gone, and calls again before each look. Nothing tells the end of a group, so it is
+// asked for, at growing distances.
+func (p *Process) until(d time.Duration, hurry bool, again func()) {
 	deadline := time.NewTimer(d)
 	defer deadline.Stop()
 	hurried := p.hurry
 	if !hurry {
 		hurried = nil
 	}
+	again()
 	for pause := time.Millisecond; p.remains(); pause = min(2*pause, 50*time.Millisecond) {
+		if pause > time.Millisecond {
+			again()
+		}
 		next := time.NewTimer(pause)
 		select {
 		case <-next.C:
@@ -206,12 +217,15 @@ func (p *Process) until(d time.Duration, hurry bool) {
 	}
 }
 
-// remains tells whether anything of the group lives.
+// remains tells whether anything of the group lives, or of those that have left it.
 func (p *Process) remains() bool {
 	select {
 	case <-p.exited:
-		reap(p.group.PGID)
-		return alive(p.group.PGID)
+		ours.reapGroup(p.group.PGID)
+		if alive(p.group.PGID) || p.strays.live() {
+			return true
+		}
+		return len(p.look()) > 0 // who was started since the last look
 	default:
 		return true
 	}

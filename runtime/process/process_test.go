@@ -161,14 +161,37 @@ func TestTheWholeGroupIsEnded(t *testing.T) {
 	}
 }
 
-func TestStdoutEndsAlthoughAnEscapedProcessHoldsIt(t *testing.T) {
-	p, out := start(t, Spec{}, "wrapper", "obeys-term", "escapes")
+// Nothing tells whose the helper is: it is in no group of ours, its parent has ended, and this process is no subreaper.
+func TestStdoutEndsAlthoughAProcessThatNobodyKnowsHoldsIt(t *testing.T) {
+	p, out := start(t, Spec{}, "wrapper", "obeys-term", "abandons")
 	helper := out.pid(t, "up")
 	defer func() { _ = syscall.Kill(helper, syscall.SIGKILL) }()
+	if err := p.Send([]byte("\n"), nil); err != nil {
+		t.Fatal(err)
+	}
+	<-p.Exited()
 	stopped(t, p)
 	out.drain(t)
 	if !runs(helper) {
-		t.Error("the helper did not escape: the test shows nothing")
+		t.Error("the helper is known: the test shows nothing")
+	}
+}
+
+func TestWhoLeftTheGroupIsEndedWithIt(t *testing.T) {
+	for helper, want := range map[string]Step{"obeys-term": StepTerm, "obeys-nothing": StepKill} {
+		t.Run(helper, func(t *testing.T) {
+			p, out := start(t, Spec{TermGrace: 200 * time.Millisecond}, "wrapper", helper, "escapes")
+			pid := out.pid(t, "up")
+			if s, err := readStat(pid); err != nil || s.pgrp == p.PID() || s.sid == p.Group().SID {
+				t.Fatalf("the helper did not leave: %+v, %v", s, err)
+			}
+			if r := stopped(t, p); r.Step != want || r.Alive {
+				t.Errorf("the stop was %+v", r)
+			}
+			if runs(pid) {
+				t.Error("the helper lives on")
+			}
+		})
 	}
 }
 

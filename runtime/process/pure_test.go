@@ -13,7 +13,7 @@ func TestAnyNameInProcStatIsPassedOver(t *testing.T) {
 	rest := " S 2 77 88 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 123456 789 10"
 	for _, name := range []string{"sh", "a b", ") R 1 2 3", "))((", ""} {
 		got, err := parseStat([]byte("42 (" + name + ")" + rest))
-		if want := (stat{state: 'S', pgrp: 77, sid: 88, start: 123456}); err != nil || got != want {
+		if want := (stat{state: 'S', ppid: 2, pgrp: 77, sid: 88, start: 123456, cpu: 26, rss: 10}); err != nil || got != want {
 			t.Errorf("%q: %+v, %v", name, got, err)
 		}
 	}
@@ -30,6 +30,8 @@ func TestAnyNameInProcStatIsPassedOver(t *testing.T) {
 
 func TestABookTakesWholeLinesOnly(t *testing.T) {
 	a, b := Group{PGID: 10, Start: 11, SID: 12}, Group{PGID: 20, Start: 21, SID: 22}
+	marked, stray := a, b
+	marked.Mark, stray.Stray = [32]byte{31: 0xef}, true
 	for _, c := range []struct {
 		lines []string
 		want  book
@@ -37,6 +39,9 @@ func TestABookTakesWholeLinesOnly(t *testing.T) {
 		{[]string{addLine(a), addLine(b)}, book{a: {}, b: {}}},
 		{[]string{addLine(a), addLine(a), removeLine(a)}, book{}},
 		{[]string{addLine(a), removeLine(b)}, book{a: {}}},
+		{[]string{addLine(marked), addLine(a), removeLine(a)}, book{marked: {}}},
+		{[]string{addLine(stray), addLine(stray), removeLine(b)}, book{stray: {}}}, // b's number, but no group
+		{[]string{addLine(stray), removeLine(stray), "add 10 11 12 abcd", "add 10 11 12 zz", "stray 10 11 12"}, book{}},
 		{[]string{addLine(a), "remove 10 99 12"}, book{a: {}}}, // the same number, another group
 		{[]string{"", "add", "add 10 11", "add 10 11 12 13", "add x 11 12", "add 10 -1 12", "add 0 1 2", "add 1 1 2", "add -5 1 2", "kill 10 11 12"}, book{}},
 	} {

@@ -101,7 +101,7 @@ func Sweep(folder string) ([]Group, error) {
 	if err != nil {
 		return nil, err
 	}
-	var found []Group
+	var groups []Group
 	var records []*os.File
 	defer func() {
 		for _, f := range records {
@@ -122,8 +122,9 @@ func Sweep(folder string) ([]Group, error) {
 			continue
 		}
 		records = append(records, f)
-		found = append(found, living(readRecord(f))...)
+		groups = append(groups, readRecord(f)...)
 	}
+	found := remaining(groups)
 	left := endGroups(found, guardianGrace)
 	if len(left) > 0 {
 		return found, errors.Join(failed, fmt.Errorf("%d process groups of earlier pods live on, the first is %d", len(left), left[0].PGID))

@@ -33,6 +33,12 @@ type Spec struct {
 	Secrets     []string     // replaced wherever stderr is shown
 
 	Guardian *Guardian // is told the group; nil = none
+
+	// Mark is an entry of Env that no other process was given, such as one with a token: who carries it in its environment
+	// belongs to this child wherever it went. Only its hash is kept. Empty = none.
+	Mark string
+	// Kind is the word under which the use of processor and memory is summed up; empty = "other".
+	Kind string
 }
 
 func (s Spec) withDefaults() Spec {

@@ -1,6 +1,7 @@
 package process
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -91,17 +92,24 @@ func folderFault(dir string) error {
 func (p *Process) live(path string, attr *os.ProcAttr, started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	child, err := os.StartProcess(path, p.spec.Argv, attr)
+	child, err := ours.start(path, p.spec.Argv, attr)
 	if err != nil {
 		started <- err
 		return
 	}
 	p.group = identify(child.Pid)
+	if p.spec.Mark != "" {
+		p.group.Mark = sha256.Sum256([]byte(p.spec.Mark))
+	}
 	p.began = time.Now()
 	p.spec.Guardian.Add(p.group)
+	ours.join(p)
 	started <- nil
-	state, err := child.Wait()
+	state, err := ours.wait(child)
 	p.exit = exitOf(state, err)
+	if state != nil {
+		p.spent.Store(int64(state.UserTime() + state.SystemTime()))
+	}
 	close(p.exited)
 }
 

@@ -78,7 +78,7 @@ func (l *Link) Run(ctx context.Context, to link.Sink) error {
 	l.to = to
 	proc, err := process.Start(process.Spec{
 		Argv: l.o.Command, Dir: l.o.Dir, Env: l.o.Env, EOFGrace: l.o.EOFGrace, TermGrace: l.o.TermGrace,
-		StdinBytes: l.o.StdinBytes, StdinTimeout: l.o.StdinTimeout, Log: warned(l.log), Secrets: l.o.Secrets, Guardian: l.o.Guardian,
+		StdinBytes: l.o.StdinBytes, StdinTimeout: l.o.StdinTimeout, Log: warned(l.log), Secrets: l.o.Secrets, Guardian: l.o.Guardian, Kind: "provider",
 	})
 	if err != nil {
 		return err

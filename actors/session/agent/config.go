@@ -44,8 +44,19 @@ func (c Config) process(stdin int64) process.Spec {
 	return process.Spec{
 		Argv: c.Command, Dir: c.Dir, Env: c.Env,
 		EOFGrace: c.StopGrace, TermGrace: c.StopGrace, StdinBytes: stdin, StdinTimeout: c.StdinTimeout,
-		Log: c.Log, Secrets: append(secretsOf(c.Env), c.Secrets...), Guardian: c.Guardian,
+		Log: c.Log, Secrets: append(secretsOf(c.Env), c.Secrets...), Guardian: c.Guardian, Mark: markOf(c.Env), Kind: "agent",
 	}
+}
+
+// markOf is what only this agent was given, and what it starts has of it: its session's token.
+func markOf(environ []string) string {
+	mark := ""
+	for _, entry := range environ {
+		if strings.HasPrefix(entry, "OPENAB_SESSION_TOKEN=") && !strings.HasSuffix(entry, "=") {
+			mark = entry
+		}
+	}
+	return mark
 }
 
 // secretsOf guesses which values of an environment no log may show: agents do print their environment when they fail.
