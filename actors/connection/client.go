@@ -36,8 +36,9 @@ type client struct {
 
 // hello is what a client said of itself in its first initialize. It does not change.
 type hello struct {
-	secret  [32]byte
-	servers []byte
+	secret       [32]byte
+	servers      []byte
+	capabilities []byte
 }
 
 var _ session.Client = (*client)(nil)
@@ -86,6 +87,17 @@ func (cl *client) Secret() [32]byte {
 	}
 	return [32]byte{}
 }
+
+// Capabilities implements session.Client.
+func (cl *client) Capabilities() []byte {
+	if h := cl.hello.Load(); h != nil {
+		return h.capabilities
+	}
+	return nil
+}
+
+// RequestID implements session.Client.
+func (cl *client) RequestID(req uint64) (jsonrpc.ID, bool) { return cl.book.requestID(req) }
 
 // isGone makes the end of the actor or its account a tunnel.ErrGone.
 func isGone(err error) error {

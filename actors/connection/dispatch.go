@@ -77,6 +77,9 @@ func (a *conn) requested(c *kernel.Ctx, f *inbound) {
 		return
 	}
 	serve := a.server(f.Method)
+	if serve == nil && a.passes(f) {
+		serve = a.forward
+	}
 	if serve == nil {
 		if acp.IsInbound(f.Method) {
 			c.Refuse("inbound_request") // sampling, roots, elicitation: they reach nobody
@@ -103,6 +106,10 @@ func (a *conn) server(method string) func(*kernel.Ctx, *inbound) {
 		return a.listSessions
 	case acp.MethodSessionClose:
 		return a.closeSession
+	case acp.MethodSessionSetMode, acp.MethodSessionSetOpt:
+		return a.forward
+	case acp.MethodAuthenticate, acp.MethodLogout:
+		return a.askAgent
 	}
 	return nil
 }
@@ -204,6 +211,50 @@ func (a *conn) closeSession(c *kernel.Ctx, f *inbound) {
 	})
 }
 
+// passes tells whether a frame with a method that the pod does not know is for a session's agent, which may know it.
+func (a *conn) passes(f *inbound) bool {
+	if a.client.hello.Load() == nil || acp.Reserved(f.Method) || acp.OfClient(f.Method) {
+		return false
+	}
+	_, bad := acp.ParseSessionID(f.Params)
+	return bad == nil
+}
+
+// forward passes a request on to the agent of its session.
+func (a *conn) forward(c *kernel.Ctx, f *inbound) {
+	id, to, bad := a.addressed(f)
+	if bad != nil {
+		a.client.deny(f.ID, bad)
+		return
+	}
+	a.hand(c, f, passed, id, to, func(req uint64, held *kernel.Lease) kernel.Msg {
+		return session.Forward{Client: a.client, Req: req, Method: f.Method, Params: f.Params, Held: held}
+	})
+}
+
+// inform passes a notification on to the agent of its session.
+func (a *conn) inform(c *kernel.Ctx, f *inbound) {
+	_, to, bad := a.addressed(f)
+	if bad != nil {
+		c.Refuse("ignored")
+		return
+	}
+	held, err := f.give(to)
+	if err == nil {
+		err = to.Tell(session.Inform{Client: a.client, Method: f.Method, Params: f.Params, Held: held})
+	}
+	if err != nil && !errors.Is(err, kernel.ErrStopped) {
+		a.client.drop(err)
+	}
+}
+
+// askAgent is authenticate or logout.
+func (a *conn) askAgent(c *kernel.Ctx, f *inbound) {
+	a.hand(c, f, passed, "", a.sessions(), func(req uint64, held *kernel.Lease) kernel.Msg {
+		return session.Ask{Client: a.client, Req: req, Method: f.Method, Params: f.Params, Held: held}
+	})
+}
+
 func (a *conn) listSessions(c *kernel.Ctx, f *inbound) {
 	a.hand(c, f, other, "", a.sessions(), func(req uint64, held *kernel.Lease) kernel.Msg {
 		return session.List{Client: a.client, Req: req, Params: f.Params, Held: held}
@@ -270,12 +321,14 @@ func (a *conn) notified(c *kernel.Ctx, f *inbound) {
 		}
 	case f.Method == acp.MethodCancelRequest:
 		if id, ok := acp.ParseCancelRequest(f.Params); ok {
-			if req, to := a.client.book.promptOf(id); req != 0 {
+			if req, to := a.client.book.cancellable(id); req != 0 {
 				a.cancel(to, req)
 			}
 		}
 	case acp.IsInbound(f.Method):
 		a.tunnelled(c, f)
+	case a.passes(f):
+		a.inform(c, f)
 	default:
 		c.Refuse("ignored")
 	}

@@ -1,6 +1,7 @@
 package connection
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 
@@ -60,14 +61,14 @@ func (a *conn) greet(c *kernel.Ctx, in acp.Initialize, req uint64) bool {
 	if in.ClientSecret != "" {
 		h.secret = sha256.Sum256([]byte(in.ClientSecret))
 	}
-	if in.Servers != nil {
-		lease, err := a.client.account.Acquire(int64(len(in.Servers)))
+	if n := len(in.Servers) + len(in.Capabilities); n > 0 {
+		lease, err := a.client.account.Acquire(int64(n))
 		if err != nil {
 			a.client.Respond(control, req, nil, nil, overloadOf(err))
 			return false
 		}
-		h.servers = append([]byte(nil), in.Servers...)
-		c.Own("declared servers", func(context.Context, error) { lease.Release() })
+		h.servers, h.capabilities = bytes.Clone(in.Servers), bytes.Clone(in.Capabilities)
+		c.Own("what initialize declared", func(context.Context, error) { lease.Release() })
 	}
 	a.client.hello.Store(h)
 	a.seat.entrance.greeted(a.seat)
@@ -96,9 +97,7 @@ func (a *conn) answerWaiting() {
 }
 
 func (a *conn) answerInitialize(req uint64) {
-	offer := acp.Offer{Build: a.cfg.Version, Version: acp.ProtocolVersion}
-	if info, _ := a.offers.Now(); info != nil {
-		offer.Prompt = info.Prompt
-	}
+	offer := acp.Offer{Build: a.cfg.Version, Version: acp.ProtocolVersion, Serves: func(method string) bool { return a.server(method) != nil }}
+	offer.Agent, _ = a.offers.Now()
 	a.client.Respond(control, req, offer.Append(nil), nil, nil)
 }

@@ -19,6 +19,7 @@ const (
 	other   class = iota
 	opening       // session/new, session/resume
 	prompt
+	passed // on to the agent
 )
 
 // openRequest is one request of the client that is not answered yet.
@@ -165,12 +166,23 @@ func (l *ledger) orphans(of kernel.Ref) (reqs []uint64) {
 	return reqs
 }
 
-// promptOf finds the open prompt with the client's id.
-func (l *ledger) promptOf(id jsonrpc.ID) (req uint64, to kernel.Ref) {
+// requestID is the client's id of an open request.
+func (l *ledger) requestID(req uint64) (jsonrpc.ID, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	r := l.requests[req]
+	if r == nil {
+		return jsonrpc.ID{}, false
+	}
+	return r.id, true
+}
+
+// cancellable finds the open request with the client's id that whoever has it can take back.
+func (l *ledger) cancellable(id jsonrpc.ID) (req uint64, to kernel.Ref) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for n, r := range l.requests {
-		if r.class == prompt && r.id.Key() == id.Key() {
+		if (r.class == prompt || r.class == passed) && r.id.Key() == id.Key() {
 			return n, r.to
 		}
 	}

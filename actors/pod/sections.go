@@ -103,6 +103,8 @@ func sessionConfig(l *config.Loaded, process agent.Config, desk capability.DeskC
 		ForwardMeta:       l.Agent.ForwardMeta,
 		Permissions:       session.Decision(l.Agent.Permissions),
 		PermissionTimeout: l.Agent.PermissionTimeout,
+		Modes:             l.Agent.Modes,
+		Queue:             l.Agent.Queue,
 		MaxSessions:       l.Agent.MaxSessions,
 		Sessions:          l.Limits.Sessions,
 		SessionsPerKey:    l.Limits.SessionsPerKey,

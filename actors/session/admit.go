@@ -28,6 +28,8 @@ type supervisor struct {
 	// asleepBytes is what they hold.
 	asleepBytes int64
 	attaching   map[kernel.Ticket]*entry
+	errands     map[kernel.Ref]*errandPlace
+	errandSeq   int
 }
 
 // Messages to the supervisor from its sessions and itself.
@@ -43,7 +45,8 @@ type (
 )
 
 func newSupervisor(s *Sessions) *supervisor {
-	return &supervisor{s: s, records: make(map[string]*record), refs: make(map[kernel.Ref]*record), attaching: make(map[kernel.Ticket]*entry)}
+	return &supervisor{s: s, records: make(map[string]*record), refs: make(map[kernel.Ref]*record), attaching: make(map[kernel.Ticket]*entry),
+		errands: make(map[kernel.Ref]*errandPlace)}
 }
 
 // Start implements kernel.Starter.
@@ -56,13 +59,7 @@ func (v *supervisor) Start(c *kernel.Ctx) error {
 		v.s.learned.learn(nil)
 		return nil
 	}
-	cfg, learned, learn := v.s.cfg.Agent, v.s.learned, v.s.learnAgent
-	cfg.Dir = v.s.cfg.Workdir
-	c.Go("learn", func(ctx context.Context) kernel.Msg {
-		info, err := learn(ctx, cfg)
-		learned.learn(info) // nil after an error
-		return learnt{err}
-	})
+	v.learn()
 	return nil
 }
 
@@ -76,6 +73,14 @@ func (v *supervisor) Receive(c *kernel.Ctx, m kernel.Msg) error {
 		v.onResume(m)
 	case List:
 		v.onList(m)
+	case Ask:
+		v.onAsk(m)
+	case Cancel:
+		v.onCancelAsk(m)
+	case claimErrand:
+		v.onErrandClaim(m)
+	case learnAgain:
+		v.learn()
 	case checked:
 		v.onChecked(m)
 	case claimSlot:

@@ -2,6 +2,7 @@ package session
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/acpod/acpod/actors/session/agent"
 	"github.com/acpod/acpod/protocol/acp"
@@ -9,21 +10,23 @@ import (
 	"github.com/acpod/acpod/runtime/kernel"
 )
 
-// maxAsks bounds the permission requests of an agent that are open at a time.
+// maxAsks bounds the requests of an agent to its client that are open at a time.
 const maxAsks = 64
 
-// ask is a permission request that waits for a client.
+// ask is a request of the agent that waits for a client: a permission, which survives the client's socket, or one that is only
+// passed on, which does not.
 type ask struct {
-	id      jsonrpc.ID // the agent's
-	asked   acp.Permission
-	params  []byte        // for the client
-	held    *kernel.Lease // of the agent's line, which asked points into
-	copied  *kernel.Lease // of params
-	ticket  kernel.Ticket // zero while no client was asked
-	timeout func()
+	id         jsonrpc.ID // the agent's
+	method     string
+	permission *acp.Permission // nil for another request
+	params     []byte          // for the client
+	held       *kernel.Lease   // of the agent's line, which permission points into
+	copied     *kernel.Lease   // of params
+	ticket     kernel.Ticket   // zero while no client was asked
+	timeout    func()
 }
 
-// onCalled is a request of the agent. Permission is all that it may ask for: we claimed no files and no terminals.
+// onCalled is a request of the agent.
 func (x *session) onCalled(m agent.Called) {
 	x.touch()
 	if m.From != x.conv.ref { // it is gone, and waits for no answer
@@ -31,12 +34,15 @@ func (x *session) onCalled(m agent.Called) {
 		m.Held.Release()
 		return
 	}
-	if m.Method != acp.MethodPermission {
-		x.c.Refuse("agent_request")
-		m.Held.Release()
-		x.respond(agent.Respond{ID: m.ID, Err: jsonrpc.UnknownMethod(m.Method)})
-		return
+	if m.Method == acp.MethodPermission {
+		x.onPermission(m)
+	} else {
+		x.onAsked(m)
 	}
+}
+
+// onPermission asks for, or decides, what the agent may do.
+func (x *session) onPermission(m agent.Called) {
 	asked, bad := acp.ParsePermission(m.Params)
 	if bad != nil {
 		m.Held.Release()
@@ -59,7 +65,7 @@ func (x *session) onCalled(m agent.Called) {
 			x.outcome(m.ID, acp.CancelledOutcome())
 			break
 		}
-		a := &ask{id: m.ID, asked: asked, params: o.Set("sessionId", jsonrpc.AppendString(nil, x.id)), held: m.Held, copied: copied}
+		a := &ask{id: m.ID, method: m.Method, permission: &asked, params: o.Set("sessionId", jsonrpc.AppendString(nil, x.id)), held: m.Held, copied: copied}
 		a.timeout = x.c.After(x.s.cfg.PermissionTimeout, askOverdue{a})
 		x.asks = append(x.asks, a)
 		x.relay(a)
@@ -78,23 +84,21 @@ func (x *session) relay(a *ask) {
 		if x.client != client || !x.waits(a) || !a.ticket.IsZero() {
 			return nil
 		}
-		ticket, err := client.Call(x.c, x.id, acp.MethodPermission, a.params)
-		if err == nil {
-			a.ticket = ticket
-		}
-		return err
+		return x.call(a, x.id)
 	}})
 }
 
-// waits tells whether the request still waits.
-func (x *session) waits(a *ask) bool {
-	for _, other := range x.asks {
-		if other == a {
-			return true
-		}
+// call asks the client now, in that stream.
+func (x *session) call(a *ask, stream string) error {
+	ticket, err := x.client.Call(x.c, stream, a.method, a.params)
+	if err == nil {
+		a.ticket = ticket
 	}
-	return false
+	return err
 }
+
+// waits tells whether the request still waits.
+func (x *session) waits(a *ask) bool { return slices.Contains(x.asks, a) }
 
 // askAgain relays what an earlier client left open.
 func (x *session) askAgain() {
@@ -103,46 +107,64 @@ func (x *session) askAgain() {
 	}
 }
 
-// recall takes back what the client was asked; the requests stay open. told: it is told so.
+// recall takes back what the client was asked. Permissions stay open for the next one; of what only this client could do, the
+// agent is told at once that it is gone. told: the client is told so.
 func (x *session) recall(told bool) {
-	for _, a := range x.asks {
+	for _, a := range slices.Clone(x.asks) {
 		if told && !a.ticket.IsZero() {
 			x.c.Cancel(a.ticket)
 		}
 		a.ticket = kernel.Ticket{}
+		if a.permission == nil {
+			x.respond(agent.Respond{ID: a.id, Err: clientGone()})
+			x.drop(a)
+		}
 	}
 }
 
-// onAskAnswer is the client's answer; it tells whether the answer belonged to a permission request.
+func clientGone() *jsonrpc.Error {
+	return jsonrpc.InternalError(jsonrpc.ReasonInternal, "no client is attached to this session")
+}
+
+// onAskAnswer is the client's answer; it tells whether the answer belonged to a request of the agent.
 func (x *session) onAskAnswer(m kernel.Answer) bool {
-	for _, a := range x.asks {
-		if a.ticket != m.Ticket {
-			continue
-		}
-		a.ticket = kernel.Ticket{}
-		if m.Err != nil && x.client != nil && gone(x.client) {
-			return true // its end is on the way to us: the next client is asked
-		}
-		result := acp.CancelledOutcome()
-		if m.Err == nil {
-			if raw, ok := replyOf(m.Msg); ok {
-				result = answeredBy(a.asked, raw)
-			}
-		}
-		x.outcome(a.id, append([]byte(nil), result...))
-		x.drop(a)
+	i := slices.IndexFunc(x.asks, func(a *ask) bool { return a.ticket == m.Ticket })
+	if i < 0 {
+		return false
+	}
+	a := x.asks[i]
+	a.ticket = kernel.Ticket{}
+	if a.permission == nil {
+		x.answerAsked(a, m)
 		return true
 	}
-	return false
+	defer m.Lease.Release()
+	if m.Err != nil && x.client != nil && gone(x.client) {
+		return true // its end is on the way to us: the next client is asked
+	}
+	result := acp.CancelledOutcome()
+	if m.Err == nil {
+		if raw, ok := replyOf(m.Msg); ok {
+			result = answeredBy(*a.permission, raw)
+		}
+	}
+	x.outcome(a.id, append([]byte(nil), result...))
+	x.drop(a)
+	return true
 }
 
 func (x *session) onAskOverdue(a *ask) {
 	if !x.waits(a) {
 		return
 	}
-	x.c.Refuse("permission_timeout")
 	x.c.Cancel(a.ticket)
-	x.outcome(a.id, outcomeOf(a.asked.Rejecting()))
+	if a.permission == nil {
+		x.c.Refuse("request_timeout")
+		x.respond(agent.Respond{ID: a.id, Err: jsonrpc.InternalError(jsonrpc.ReasonInternal, "the client did not answer within mcp.call_max")})
+	} else {
+		x.c.Refuse("permission_timeout")
+		x.outcome(a.id, outcomeOf(a.permission.Rejecting()))
+	}
 	x.drop(a)
 }
 
@@ -150,34 +172,36 @@ func (x *session) onAskOverdue(a *ask) {
 func (x *session) withdrawAsk(id jsonrpc.ID) {
 	for _, a := range x.asks {
 		if a.id.Key() == id.Key() {
-			x.c.Cancel(a.ticket)
-			x.outcome(a.id, acp.CancelledOutcome())
-			x.drop(a)
+			x.settleAsk(a)
 			return
 		}
 	}
 }
 
-// settleAsks answers every open permission request with cancelled: to the agent at once, and the client is told that its
-// answer is not wanted any more.
-func (x *session) settleAsks() {
-	for len(x.asks) > 0 {
-		a := x.asks[0]
-		x.c.Cancel(a.ticket)
-		x.outcome(a.id, acp.CancelledOutcome())
-		x.drop(a)
+// settleAsks answers open requests as cancelled: to the agent at once, and the client is told that its answer is not wanted any
+// more. The end of a turn settles the permissions; all: the agent leaves, and everything goes.
+func (x *session) settleAsks(all bool) {
+	for _, a := range slices.Clone(x.asks) {
+		if all || a.permission != nil {
+			x.settleAsk(a)
+		}
 	}
+}
+
+func (x *session) settleAsk(a *ask) {
+	x.c.Cancel(a.ticket)
+	if a.permission == nil {
+		x.respond(agent.Respond{ID: a.id, Err: jsonrpc.CancelledError()})
+	} else {
+		x.outcome(a.id, acp.CancelledOutcome())
+	}
+	x.drop(a)
 }
 
 func (x *session) drop(a *ask) {
 	a.timeout()
 	a.free()
-	for i, other := range x.asks {
-		if other == a {
-			x.asks = append(x.asks[:i:i], x.asks[i+1:]...)
-			return
-		}
-	}
+	x.asks = slices.DeleteFunc(x.asks, func(other *ask) bool { return other == a })
 }
 
 func (a *ask) free() {

@@ -185,7 +185,7 @@ func TestWhatAnAgentMayNotAskIsRefusedAtOnce(t *testing.T) {
 		c := p.client("", 0)
 		c.opened("[]")
 		a := p.agents.last()
-		for _, method := range []string{"fs/read_text_file", "fs/write_text_file", "terminal/create", "elicitation/create", "_vendor/thing", ""} {
+		for _, method := range []string{"fs/read_text_file", "fs/write_text_file", "terminal/create", "elicitation/create", "_mcp/connect", "_acpod/x", "mcp/message", ""} {
 			a.ask(9, method, `{"sessionId":"inner-1"}`)
 			if got := a.got(&a.replies); !slices.Equal(got, []string{"9 error -32601"}) {
 				t.Errorf("%q: %q", method, got)
@@ -195,7 +195,9 @@ func TestWhatAnAgentMayNotAskIsRefusedAtOnce(t *testing.T) {
 		if got := a.got(&a.replies); !slices.Equal(got, []string{`9 {"outcome":{"outcome":"cancelled"}}`}) {
 			t.Errorf("a question about another session: %q", got)
 		}
-		a.note("_auth/status_update", `{}`)
+		a.note("_acpod/turn_ended", `{}`)
+		a.note("mcp/message", `{}`)
+		a.note("_vendor/thing", `{"sessionId":"another"}`)
 		if said := c.heard(); len(said) != 0 {
 			t.Errorf("the client heard %q", said)
 		}

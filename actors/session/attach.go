@@ -80,18 +80,10 @@ func (x *session) openResult(result []byte) ([]byte, error) {
 	}
 	if x.open != nil && x.open.resume {
 		meta = append(meta, jsonrpc.Edit{Name: acp.MetaSession, Value: x.account()})
-		return acp.WithMetaAnd(nil, meta)
+		return acp.WithMetaAnd(nil, meta, x.settings.edits()...)
 	}
-	edits := []jsonrpc.Edit{{Name: "sessionId", Value: jsonrpc.AppendString(nil, x.id)}}
-	for _, name := range notYetServed {
-		edits = append(edits, jsonrpc.Edit{Name: name})
-	}
-	return acp.WithMetaAnd(result, meta, edits...)
+	return acp.WithMetaAnd(result, meta, jsonrpc.Edit{Name: "sessionId", Value: jsonrpc.AppendString(nil, x.id)})
 }
-
-// notYetServed are members by which an agent's session/new offers methods that this pod does not serve yet: it advertises
-// none of them.
-var notYetServed = []string{"modes", "models", "configOptions"}
 
 // resumeResult answers a resume of a living session.
 func (x *session) resumeResult() []byte {
@@ -99,7 +91,7 @@ func (x *session) resumeResult() []byte {
 	if token := x.clientToken(); token != nil {
 		meta = append(meta, jsonrpc.Edit{Name: acp.MetaFacade, Value: token})
 	}
-	body, _ := acp.WithMetaAnd(nil, meta) // an empty object takes members
+	body, _ := acp.WithMetaAnd(nil, meta, x.settings.edits()...) // an empty object takes members
 	return body
 }
 
@@ -188,6 +180,7 @@ func (x *session) onAttach(m attach) {
 // own makes that client the owner; the connection is told when the client is.
 func (x *session) own(client Client) {
 	x.client, x.formerly = client, client
+	x.meet(client)
 	x.c.Watch(client.Ref())
 	id := x.id
 	x.owned = x.c.Own("ownership", func(_ context.Context, cause error) { client.Lost(id, cause) })
@@ -222,6 +215,8 @@ func (x *session) takeOver() {
 		x.prompt.asker = nil
 		r.give(x.id, nil, nil, jsonrpc.SupersededError())
 	}
+	x.leaveQueue(true)
+	x.leaveForwards(true)
 	if r := x.opening; r != nil {
 		r.give("", nil, nil, jsonrpc.SupersededError())
 	}
@@ -241,6 +236,8 @@ func (x *session) lose(client Client) {
 		x.prompt.asker = nil
 		r.owed.Moot()
 	}
+	x.leaveQueue(false)
+	x.leaveForwards(false)
 	x.credits(true)
 	if x.opening != nil && !x.open.resume {
 		x.opening.owed.Moot()

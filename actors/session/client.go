@@ -20,6 +20,10 @@ type Client interface {
 	Key() string
 	// Secret is the SHA-256 of _meta["acpod.dev/client"] of its initialize; zero = it gave none.
 	Secret() [32]byte
+	// Capabilities is the object clientCapabilities of its initialize, nil = none. It does not change, and must not be changed.
+	Capabilities() []byte
+	// RequestID is the id on the wire of an open request; false when it is answered.
+	RequestID(req uint64) (jsonrpc.ID, bool)
 	// Loopback tells whether the peer's address is a loopback address.
 	Loopback() bool
 
@@ -33,7 +37,7 @@ type Client interface {
 	// result or err. It works once for each req: later answers, and answers to a socket that is gone, are dropped, and the lease
 	// freed. It never fails: an answer has its place reserved.
 	Respond(session string, req uint64, result []byte, lease *kernel.Lease, err *jsonrpc.Error)
-	// Call sends a request of the agent in the session's stream. The client's answer comes to c as a kernel.Answer in
+	// Call sends a request of the agent in the session's stream; session "" = in no stream, before all that waits in one. The client's answer comes to c as a kernel.Answer in
 	// the same shape as Carrier.Request. c.Cancel(ticket) takes it out of the queue, or sends $/cancel_request with its id.
 	Call(c *kernel.Ctx, session, method string, params []byte) (kernel.Ticket, error)
 

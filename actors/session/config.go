@@ -62,6 +62,8 @@ type Config struct {
 	Permissions       Decision // Relay
 	PermissionRules   []PermissionRule
 	PermissionTimeout time.Duration // 5m
+	Modes             []string      // session modes that a client may set where Permissions is not Relay
+	Queue             int           // 0: prompts that wait for the turn before them, of one session
 
 	MaxSessions     int             // 10: running agents
 	Admission       *admission.Desk // where these are declared: one desk serves the whole pod; nil = one of its own

@@ -4,6 +4,7 @@ import (
 	"encoding/json/jsontext"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/acpod/acpod/actors/session/agent"
 	"github.com/acpod/acpod/protocol/acp"
@@ -22,6 +23,7 @@ type conversation struct {
 	entry   bool          // the session/new under way has the facade's entry
 	ticket  kernel.Ticket // of session/new, or of the claim for a place
 	timeout func()        // takes agent.new_timeout back
+	turned  time.Time     // end of its last turn
 }
 
 // parted is the agent whose end came last. Its end may overtake what it said before, and its successor may call its session as it did, so
@@ -175,6 +177,7 @@ func (x *session) onNew(a kernel.Answer) {
 		return
 	}
 	again := x.life.opened.Load()
+	x.remember(result.Result)
 	x.conv.phase, x.conv.id = alive, id
 	x.out.known(id)
 	if x.conv.entry {
@@ -186,9 +189,7 @@ func (x *session) onNew(a kernel.Answer) {
 		x.serversChanged()
 		x.tellFresh()
 	}
-	if x.turn.phase == waiting {
-		x.sendPrompt()
-	}
+	x.arrived()
 }
 
 // methodAgent tells a client that the conversation went on with an agent that does not remember it.
@@ -222,6 +223,7 @@ func (x *session) agentFailed(err error) {
 		x.failOpening(wireError(err))
 		return
 	}
+	x.failForwards(wireError(err))
 	x.advance(evNoAgent, reply{err: wireError(err)})
 }
 
@@ -247,7 +249,7 @@ func (x *session) forgetAgent() {
 		x.fresh = true
 	}
 	x.out.unknown()
-	x.settleAsks()
+	x.settleAsks(true)
 }
 
 // onExited is the end of a child.
@@ -277,7 +279,7 @@ func (x *session) onExited(m kernel.Exited) {
 		x.agentFailed(m.Cause)
 		return
 	}
-	if x.turn.phase == waiting || x.opening != nil {
+	if x.wanted() {
 		x.wantAgent() // in the place that it still has
 		return
 	}

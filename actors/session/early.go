@@ -7,7 +7,7 @@ const earlyFrames = 100
 // is about this one; no client is told, and the agent does not wait, because that answer comes behind it in the same pipe.
 type early struct {
 	items []*item
-	about []string // the agent's id, of each
+	about []string // the agent's id, of each; "" = it is about the agent itself
 	bytes int64
 	gap   gap // what there was too much of
 }
@@ -36,7 +36,7 @@ func (o *outbox) known(id string) {
 		o.skip(e.gap)
 	}
 	for i, it := range e.items {
-		if e.about[i] == id {
+		if e.about[i] == id || e.about[i] == "" {
 			o.push(it)
 			continue
 		}

@@ -37,7 +37,7 @@ func (x *session) dismiss(why error) {
 // onSuspend is the supervisor's wish for this session's place.
 func (x *session) onSuspend() {
 	q := x.c.Question()
-	if x.busy() {
+	if x.occupied() {
 		q.Fail(errBusy)
 		return
 	}
@@ -74,7 +74,9 @@ func (x *session) cutTurn() {
 		x.sendCancel()
 	}
 	x.advance(evEnd, reply{})
-	x.settleAsks()
+	x.cancelQueued(0)
+	x.endForwards()
+	x.settleAsks(true)
 }
 
 // part lets the agent read what it was told last, before its stdin is closed.
@@ -115,7 +117,13 @@ func (x *session) afterwards(m kernel.Msg) {
 		m.Client.Respond("", m.Req, nil, nil, acp.UnknownSession(x.id))
 	case Close:
 		m.Client.Respond("", m.Req, nil, nil, acp.UnknownSession(x.id))
+	case Forward:
+		m.Held.Release()
+		m.Client.Respond("", m.Req, nil, nil, acp.UnknownSession(x.id))
 	case agent.Update:
+		m.Held.Release()
+		m.Credit.Done()
+	case agent.Noted:
 		m.Held.Release()
 		m.Credit.Done()
 	case kernel.Answer:

@@ -35,6 +35,7 @@ func (v *supervisor) wakes(rec *record) {
 func (v *supervisor) onExited(m kernel.Exited) {
 	rec := v.refs[m.Ref]
 	if rec == nil {
+		v.errandExited(m.Ref)
 		return
 	}
 	delete(v.refs, m.Ref)

@@ -23,7 +23,8 @@ type client struct {
 	key    string
 	secret [32]byte
 	ref    kernel.Ref
-	far    bool // not on loopback
+	far    bool   // not on loopback
+	caps   []byte // clientCapabilities
 
 	mu       sync.Mutex
 	said     []string // what reached the socket, in order
@@ -420,4 +421,12 @@ func (c *client) wantError(req uint64, code int, reason string) {
 	case a.err.Code != code || reason != "" && !strings.Contains(string(a.err.AppendObject(nil)), `"`+reason+`"`):
 		c.p.t.Errorf("request %d: %s, want code %d with %q", req, a.err.AppendObject(nil), code, reason)
 	}
+}
+
+func (c *client) Capabilities() []byte { return c.caps }
+
+func (c *client) RequestID(req uint64) (jsonrpc.ID, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return jsonrpc.StringID(fmt.Sprint("r", req)), c.answers[req] == nil
 }

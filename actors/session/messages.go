@@ -44,10 +44,28 @@ type Prompt struct {
 	Held   *kernel.Lease
 }
 
-// Cancel is session/cancel, or $/cancel_request for the open prompt Req.
+// Cancel is session/cancel, or $/cancel_request for the open prompt or Forward Req.
 type Cancel struct {
 	Client Client
-	Req    uint64 // 0 = whatever turn is running
+	Req    uint64 // 0 = whatever turn is running, and all prompts that wait
+}
+
+// Forward is a request that the agent answers: session/set_mode, session/set_config_option, and whatever else has the id of a
+// session that the connection owns and is neither the pod's to answer nor a client's. Its answer is the agent's, to the byte.
+type Forward struct {
+	Client Client
+	Req    uint64
+	Method string
+	Params []byte // raw
+	Held   *kernel.Lease
+}
+
+// Inform is a notification of that kind.
+type Inform struct {
+	Client Client
+	Method string
+	Params []byte // raw
+	Held   *kernel.Lease
 }
 
 // Close is session/close: the session ends at once and for good.
@@ -68,6 +86,12 @@ func (m Resume) Lease() *kernel.Lease { return m.Held }
 
 // Lease implements kernel.Leased.
 func (m List) Lease() *kernel.Lease { return m.Held }
+
+// Lease implements kernel.Leased.
+func (m Forward) Lease() *kernel.Lease { return m.Held }
+
+// Lease implements kernel.Leased.
+func (m Inform) Lease() *kernel.Lease { return m.Held }
 
 // Lease implements kernel.Leased.
 func (m Prompt) Lease() *kernel.Lease { return m.Held }

@@ -35,8 +35,8 @@ func TestASessionOpensWithTheAgentsResultAndOurs(t *testing.T) {
 		if !strings.Contains(got.result, `"extra":1.50`) || result.Meta["theirs"] != true {
 			t.Errorf("the agent's own members did not pass: %s", got.result)
 		}
-		if result.Modes != nil {
-			t.Errorf("modes are offered, and not served: %s", got.result)
+		if result.Modes == nil {
+			t.Errorf("the agent's modes did not pass: %s", got.result)
 		}
 		if result.Meta[acp.MetaServers] == nil || result.Meta[acp.MetaFacade] != nil {
 			t.Errorf("_meta: %v", result.Meta)

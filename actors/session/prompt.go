@@ -15,9 +15,10 @@ import (
 
 // prompt is what belongs to the turn that runs.
 type prompt struct {
-	params []byte // until it is sent
+	params []byte // until it is sent; kept a moment longer where the agent may have been leaving
 	held   *kernel.Lease
 	asker  *request // nil when nobody's request stands for the turn (any more)
+	wire   *agent.Wire
 	ticket kernel.Ticket
 	owed   *kernel.Obligation // the pod's count of turns
 	heard  time.Time          // of the agent
@@ -44,12 +45,12 @@ func (x *session) onPrompt(m Prompt) {
 		m.Client.Respond("", m.Req, nil, nil, acp.UnknownSession(x.id))
 		return
 	}
-	next, refused, _ := x.turn.step(evPrompt)
+	waits := x.turn.phase != idle || len(x.queue) > 0
 	switch {
 	case x.s.draining.Load(): // before busy: waiting for the turn's end would be in vain
 		refuse(jsonrpc.Draining(0))
 		return
-	case refused == busyError || x.opening != nil:
+	case x.opening != nil || waits && len(x.queue) >= x.s.cfg.Queue:
 		refuse(jsonrpc.BusyError())
 		return
 	case x.s.cfg.Driver == DriverNone:
@@ -60,15 +61,29 @@ func (x *session) onPrompt(m Prompt) {
 		refuse(bad)
 		return
 	}
-	x.turn = next
-	x.prompt = prompt{params: m.Params, held: m.Held, asker: x.owe(acp.MethodSessionPrompt, m.Client, m.Req)}
+	if waits {
+		x.enqueue(m)
+		return
+	}
+	x.startTurn(m.Params, m.Held, x.asker(m))
+}
+
+// asker is who waits for the answer of a prompt.
+func (x *session) asker(m Prompt) *request {
+	r := x.owe(acp.MethodSessionPrompt, m.Client, m.Req)
+	if x.client == nil { // it was sent just before its client went
+		r.owed.Moot()
+		return nil
+	}
+	return r
+}
+
+func (x *session) startTurn(params []byte, held *kernel.Lease, asker *request) {
+	x.turn, _, _ = x.turn.step(evPrompt)
+	x.prompt = prompt{params: params, held: held, asker: asker}
 	s := x.s
 	s.turns.Add(1)
 	x.prompt.owed = x.c.Own("turn", func(context.Context, error) { s.turnEnded() })
-	if x.client == nil { // it was sent just before its client went
-		x.prompt.asker.owed.Moot()
-		x.prompt.asker = nil
-	}
 	x.armTTL()
 	if x.conv.phase == alive {
 		x.sendPrompt()
@@ -89,9 +104,10 @@ func (x *session) takes() acp.PromptCapabilities {
 }
 
 func (x *session) sendPrompt() {
+	x.prompt.wire = new(agent.Wire)
 	params, err := acp.WithSessionID(x.prompt.params, x.conv.id)
 	if err == nil {
-		x.prompt.ticket, err = x.c.Request(x.conv.ref, agent.Request{Method: acp.MethodSessionPrompt, Params: params, Held: x.prompt.held})
+		x.prompt.ticket, err = x.c.Request(x.conv.ref, agent.Request{Method: acp.MethodSessionPrompt, Params: params, Held: x.prompt.held, Wire: x.prompt.wire})
 	}
 	switch {
 	case errors.Is(err, kernel.ErrStopped): // it has just died, the news is on its way: the prompt waits for the next one
@@ -109,11 +125,31 @@ func (x *session) sendPrompt() {
 		x.advance(evNoAgent, reply{err: wireError(err)})
 		return
 	}
-	x.prompt.params, x.prompt.held = nil, nil
+	x.prompt.held = nil
+	if x.c.Now().Sub(x.conv.turned) > leavesWithin || !x.keepPrompt() {
+		x.prompt.params = nil
+	}
 	x.advance(evSent, reply{})
 	x.credits(x.client == nil)
 	x.prompt.heard, x.prompt.noise = x.c.Now(), x.conv.noisy()
 	x.prompt.quiet = x.c.After(x.s.cfg.TurnIdleTimeout, silent{})
+}
+
+// leavesWithin is how long after the end of a turn a process may be about to leave, with its last word already said. A prompt
+// that it gets then, and of which nothing is heard before it is gone, did not reach it.
+const leavesWithin = time.Second
+
+// keepPrompt pays for the prompt once more, until the agent shows life.
+func (x *session) keepPrompt() bool {
+	held, err := x.c.Account().Acquire(int64(len(x.prompt.params)))
+	x.prompt.held = held
+	return err == nil
+}
+
+// unheard tells whether the agent left by itself without having shown that it heard of the prompt.
+func (x *session) unheard(err error) bool {
+	var exited *agent.Exited
+	return x.prompt.params != nil && x.turn.phase == running && x.prompt.noise == x.conv.noisy() && asError(err, &exited) && exited.Reason == ""
 }
 
 // onPromptAnswer is the agent's answer, after every update that it wrote before.
@@ -131,18 +167,31 @@ func (x *session) onPromptAnswer(a kernel.Answer) {
 	if asError(a.Err, &theirs) || asError(a.Err, &long) || asError(a.Err, &full) {
 		e = evAnswer
 	}
-	if e == evExited && x.conv.phase == alive {
+	if e == evExited && x.unheard(a.Err) {
+		e = evUnheard
+		x.prompt.quiet()
+	}
+	if e != evAnswer && x.conv.phase == alive {
 		x.stopAgent() // it is gone, the news is on its way: a prompt until then waits for the next one
 	}
 	x.advance(e, reply{err: wireError(a.Err)})
+	if x.turn.phase == waiting {
+		x.wantAgent() // unless its end has still to come
+	}
 }
 
 func (x *session) onCancel(m Cancel) {
 	if !x.isOwner(m.Client) {
 		return
 	}
-	if m.Req != 0 && (x.prompt.asker == nil || x.prompt.asker.req != m.Req) {
-		return // of a request that is answered already
+	if m.Req != 0 && (x.prompt.asker == nil || x.prompt.asker.req != m.Req) { // else it is answered already
+		if !x.cancelQueued(m.Req) {
+			x.cancelForward(m.Req)
+		}
+		return
+	}
+	if m.Req == 0 {
+		x.cancelQueued(0) // the prompt in the frame before may be one of those
 	}
 	if x.turn.phase == idle { // what an agent calls between two turns ends as well, and what is called where there is no agent
 		x.endCalls(capability.EndCancel)
@@ -180,7 +229,7 @@ func (x *session) cancelAgent() {
 	x.sendCancel()
 	x.credits(true)
 	x.endCalls(capability.EndCancel)
-	x.settleAsks()
+	x.settleAsks(false)
 	x.prompt.late = x.c.After(x.s.cfg.CancelTimeout, overdue{})
 }
 
@@ -241,9 +290,10 @@ func (x *session) finishTurn() {
 		x.s.turnEnded()
 	}
 	x.endCalls(capability.EndTurn)
-	x.settleAsks()
+	x.settleAsks(false)
 	x.credits(x.client == nil)
 	x.tools.clear()
+	x.conv.turned = x.c.Now()
 	x.since, x.idleFor = x.c.Now(), x.c.Now()
 }
 
@@ -274,7 +324,13 @@ func (x *session) onSilent() {
 }
 
 // touch notes that the agent, or a tool call of its, showed life.
-func (x *session) touch() { x.prompt.heard = x.c.Now() }
+func (x *session) touch() {
+	x.prompt.heard = x.c.Now()
+	if x.turn.phase == running && x.prompt.params != nil {
+		x.prompt.held.Release()
+		x.prompt.params, x.prompt.held = nil, nil
+	}
+}
 
 // stopReason reads the reason of a prompt's result, "" when there is none.
 func stopReason(result []byte) string {

@@ -84,19 +84,24 @@ type session struct {
 	tunnelled int // tunnels opened, for their names
 	facade    facadeReport
 
-	conv    conversation
-	parted  parted
-	turn    turn
-	prompt  prompt
-	asks    []*ask
-	tools   toolCalls
-	over    bool // this generation has ended itself
-	parting bool // … and waits for its agent, which reads its last words
-	ttl     func()
-	retry   func()
-	since   time.Time // end of the last turn, or the last client's going
-	idleFor time.Time // end of the last turn, or the opening
-	merged  int64     // of the outbox, as far as it was shown
+	caps     capabilities
+	settings settings
+
+	conv     conversation
+	parted   parted
+	turn     turn
+	prompt   prompt
+	queue    []*queued  // prompts behind it
+	forwards []*forward // of the client's other requests, what the agent has not answered
+	asks     []*ask
+	tools    toolCalls
+	over     bool // this generation has ended itself
+	parting  bool // … and waits for its agent, which reads its last words
+	ttl      func()
+	retry    func()
+	since    time.Time // end of the last turn, or the last client's going
+	idleFor  time.Time // end of the last turn, or the opening
+	merged   int64     // of the outbox, as far as it was shown
 }
 
 // request is an open request of a client, and the obligation to answer it.
@@ -209,6 +214,12 @@ func (x *session) Receive(c *kernel.Ctx, m kernel.Msg) error {
 		x.onPrompt(m)
 	case Cancel:
 		x.onCancel(m)
+	case Forward:
+		x.onForward(m)
+	case Inform:
+		x.onInform(m)
+	case forwardOverdue:
+		x.onForwardOverdue(m.forward)
 	case Close:
 		x.onClose(m)
 	case attach:
@@ -245,6 +256,7 @@ func (x *session) Receive(c *kernel.Ctx, m kernel.Msg) error {
 	case askOverdue:
 		x.onAskOverdue(m.ask)
 	}
+	x.nextTurn()
 	x.publish()
 	x.retryLater()
 	return x.verdict()
@@ -265,7 +277,7 @@ func (x *session) Stop(c *kernel.Ctx, _ error) {
 	for len(x.asks) > 0 { // of a crash: an end of its own has answered them
 		x.drop(x.asks[0])
 	}
-	x.prompt.held.Release()
+	x.free()
 	x.publish()
 }
 
@@ -275,10 +287,23 @@ func (x *session) Free(error) {
 	for _, a := range x.asks {
 		a.free()
 	}
-	x.prompt.held.Release()
+	x.free()
 	if x.open != nil {
 		x.open.held.Release()
 	}
+}
+
+// free gives back what is held of the client's requests, and remembered.
+func (x *session) free() {
+	x.prompt.held.Release()
+	for _, q := range x.queue {
+		q.held.Release()
+	}
+	for _, f := range x.forwards {
+		f.held.Release()
+	}
+	x.caps.free()
+	x.settings.free()
 }
 
 // onAnswer sorts the answers to what the session asked.
@@ -287,8 +312,9 @@ func (x *session) onAnswer(m kernel.Answer) {
 	case m.Ticket == x.prompt.ticket:
 		x.onPromptAnswer(m)
 	case m.Ticket != x.conv.ticket:
-		x.onAskAnswer(m)
-		m.Lease.Release()
+		if !x.onForwardAnswer(m) && !x.onAskAnswer(m) {
+			m.Lease.Release()
+		}
 	case x.conv.phase == newing:
 		x.onNew(m)
 	default:
@@ -297,11 +323,14 @@ func (x *session) onAnswer(m kernel.Answer) {
 	}
 }
 
-func (x *session) busy() bool { return x.turn.phase != idle || x.opening != nil }
+func (x *session) busy() bool { return x.turn.phase != idle || x.opening != nil || len(x.queue) > 0 }
+
+// occupied tells whether the session is not at rest: it is not suspended then.
+func (x *session) occupied() bool { return x.busy() || len(x.forwards) > 0 }
 
 // publish puts the snapshot for the supervisor and the tree's attributes.
 func (x *session) publish() {
-	st := &status{busy: x.busy() || x.over, idleSince: x.idleFor, client: x.client, carried: carried{
+	st := &status{busy: x.occupied() || x.over, idleSince: x.idleFor, client: x.client, carried: carried{
 		lastTurn: x.lastTurn, missed: x.out.missed, missedB: x.out.missedBytes, fresh: true}}
 	if more := x.out.merged - x.merged; more > 0 {
 		x.merged += more
@@ -333,7 +362,7 @@ func (x *session) armTTL() {
 		x.ttl()
 		x.ttl = nil
 	}
-	if x.client == nil && !x.busy() && !x.over {
+	if x.client == nil && !x.occupied() && !x.over {
 		left := x.since.Add(x.s.cfg.SessionTTL).Sub(x.c.Now())
 		x.ttl = x.c.After(max(left, time.Millisecond), ttlPassed{})
 	}

@@ -11,7 +11,7 @@ import (
 // spawnAgent starts the process. Its token is an obligation of the agent's generation: whatever ends that, revokes it.
 func (x *session) spawnAgent() {
 	cfg := x.s.cfg.Agent
-	cfg.Dir = x.folders.Cwd
+	cfg.Dir, cfg.Client = x.folders.Cwd, x.caps.raw
 	x.facade = facadeReport{state: facadeOff}
 	if x.s.cfg.FacadeURL != "" {
 		if known, _ := x.s.learned.Now(); known != nil && !known.MCP.HTTP {

@@ -32,6 +32,7 @@ const (
 	evAnswer               // the agent answered the prompt, with a result or an error
 	evNoAgent              // no agent could be started for it
 	evExited               // the agent is gone
+	evUnheard              // … and had left before it could hear of the prompt
 	evSilent               // nothing of the agent for agent.turn_idle_timeout
 	evOverdue              // agent.cancel_timeout has passed since the cancel
 	evEnd                  // the session is closed
@@ -100,6 +101,13 @@ func (t turn) step(e event) (turn, outcome, todo) {
 		switch t.phase {
 		case waiting, running:
 			return turn{}, exitedError, disarmed
+		case ending:
+			return turn{}, t.why(), disarmed
+		}
+	case evUnheard: // another one takes it
+		switch t.phase {
+		case running:
+			return turn{phase: waiting}, unsettled, 0
 		case ending:
 			return turn{}, t.why(), disarmed
 		}

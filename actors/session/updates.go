@@ -23,7 +23,13 @@ func (x *session) onUpdate(m agent.Update) {
 		m.Credit.Done()
 		return
 	}
-	w := x.tools.note(o, x.c.Now())
+	raw, _ := o.Get("update")
+	update, _ := jsonrpc.ParseObject(raw) // one without members is passed on as well
+	kind, _ := update.Text("sessionUpdate")
+	if m.From == x.conv.ref {
+		x.settings.heed(x.c, update, kind)
+	}
+	w := x.tools.note(update, kind, x.c.Now())
 	it := newUpdate(x.translated(acp.MethodSessionUpdate, o), m.Held, m.Credit, w)
 	if m.From == x.conv.ref && x.conv.phase != alive {
 		about, _ := o.Text("sessionId") // foreign has read it
@@ -73,17 +79,43 @@ func (x *session) onSkipped(m agent.Skipped) {
 	x.out.skip(gap{updates: 1, bytes: m.Bytes, scope: m.Scope})
 }
 
-// onNoted is any other notification of the agent. Of those only the cancel of its own request concerns anybody.
+// onNoted is any other notification of the agent: it passes like an update, unless it would speak in the pod's place.
 func (x *session) onNoted(m agent.Noted) {
 	x.touch()
+	drop := func() {
+		m.Held.Release()
+		m.Credit.Done()
+	}
 	if m.Method == acp.MethodCancelRequest {
 		if id, ok := acp.ParseCancelRequest(m.Params); ok && m.From == x.conv.ref {
 			x.withdrawAsk(id)
 		}
-	} else {
-		x.c.Refuse("agent_notification")
+		drop()
+		return
 	}
-	m.Held.Release()
+	o, err := jsonrpc.ParseObject(m.Params)
+	about := ""
+	if m.Params != nil && err == nil && o.Has("sessionId") {
+		about, err = o.Text("sessionId")
+	}
+	switch {
+	case acp.Reserved(m.Method), m.Params != nil && err != nil, x.silenced(m.From), about != "" && x.foreign(m.From, o),
+		m.Method == acp.MethodElicitationDone && !x.caps.serves.URL:
+		x.c.Refuse("agent_notification")
+		drop()
+		return
+	}
+	frame := jsonrpc.AppendNotification(nil, m.Method, m.Params)
+	if about != "" {
+		frame = x.translated(m.Method, o)
+	}
+	it := newUpdate(frame, m.Held, m.Credit, plain)
+	it.words.known = true // it is no text that goes on
+	if m.From == x.conv.ref && x.conv.phase != alive {
+		x.out.wait(it, about)
+		return
+	}
+	x.out.push(it)
 }
 
 // maxToolCalls bounds how many open tool calls of an agent are remembered.
@@ -112,13 +144,7 @@ func (t *toolCalls) open(now time.Time, limit time.Duration) bool {
 }
 
 // note reads what an update says of a tool call, and how much it weighs when updates have to be dropped.
-func (t *toolCalls) note(params jsonrpc.Object, now time.Time) weight {
-	raw, _ := params.Get("update")
-	update, err := jsonrpc.ParseObject(raw)
-	if err != nil {
-		return plain
-	}
-	kind, _ := update.Text("sessionUpdate")
+func (t *toolCalls) note(update jsonrpc.Object, kind string, now time.Time) weight {
 	if kind != acp.UpdateToolCall && kind != acp.UpdateToolCallUpdate {
 		return plain
 	}

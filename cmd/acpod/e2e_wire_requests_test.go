@@ -10,10 +10,10 @@ import (
 	"testing"
 )
 
-// What initialize offers is the contract's, no more and no less, whatever the client says of itself.
+// What initialize offers is the contract's, no more and no less, whatever the client says of itself, when the agent offers nothing.
 func TestInitializeOffersExactlyTheContract(t *testing.T) {
 	t.Parallel()
-	p := startPod(t, baseConfig)
+	p := startPod(t, with(baseConfig, "agent.env", `{DEMO_AGENT = "plain"}`))
 	w := greeted(t, p)
 	for _, params := range []string{
 		`{"protocolVersion":1}`, `{"protocolVersion":2,"info":{"name":"v2"},"capabilities":{}}`, `{"protocolVersion":65535}`,
@@ -71,7 +71,7 @@ func TestInitializeOffersExactlyTheContract(t *testing.T) {
 		other.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":%q,"params":{"cwd":"/","mcpServers":[]}}`, i, method))
 		other.answered(fmt.Sprint(i), -32002)
 	}
-	for i, method := range []string{"authenticate", "session/load", "session/fork", "session/delete", "session/set_mode", "mcp/connect", "mcp/message", "_acpod/keepalive", "$/cancel_request"} {
+	for i, method := range []string{"logout", "session/load", "session/fork", "session/delete", "session/set_title", "mcp/connect", "mcp/message", "_acpod/keepalive", "$/cancel_request"} {
 		w.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":%q,"params":{}}`, i, method)) // not offered, and not there
 		w.answered(fmt.Sprint(i), -32601)
 	}

@@ -18,6 +18,7 @@ type AgentInfo struct {
 	Prompt      PromptCapabilities
 	MCP         MCPCapabilities
 	Session     SessionCapabilities
+	Logout      bool   // agentCapabilities.auth.logout
 	AuthMethods []byte // the array, nil when absent
 	Raw         []byte // the whole result
 }
@@ -26,7 +27,7 @@ type AgentInfo struct {
 type MCPCapabilities struct{ HTTP, SSE, ACP bool }
 
 // SessionCapabilities are marked by an object; null or absent is no.
-type SessionCapabilities struct{ List, Delete, Resume, Close, Fork, AdditionalDirectories bool }
+type SessionCapabilities struct{ List, Delete, Resume, Close, Fork, AdditionalDirectories, Status, Title bool }
 
 // ErrAgentVersion says that an agent does not speak the pod's version of ACP.
 var ErrAgentVersion = errors.New("the agent speaks another protocol version")
@@ -65,16 +66,24 @@ func ParseAgentInfo(result []byte) (*AgentInfo, error) {
 	info.Session = SessionCapabilities{
 		List: marker(session, "list"), Delete: marker(session, "delete"), Resume: marker(session, "resume"),
 		Close: marker(session, "close"), Fork: marker(session, "fork"), AdditionalDirectories: marker(session, "additionalDirectories"),
+		Status: marker(session, "status"), Title: marker(session, "title"),
 	}
+	auth, _ := member(caps, "auth")
+	info.Logout = marker(auth, "logout")
 	return info, nil
 }
 
-// AgentInitialize appends the params of initialize that an agent is sent. The pod
-// serves no files and no terminals, so it claims none.
-func AgentInitialize(dst []byte, build string) []byte {
+// AgentInitialize appends the params of initialize that an agent is sent. client is the
+// clientCapabilities that it reads, an object as AgentClient gave it; nil claims nothing.
+func AgentInitialize(dst []byte, build string, client []byte) []byte {
 	dst = append(dst, `{"protocolVersion":`...)
 	dst = strconv.AppendInt(dst, ProtocolVersion, 10)
-	dst = append(dst, `,"clientCapabilities":{},"clientInfo":{"name":"acpod","title":"acpod","version":`...)
+	dst = append(dst, `,"clientCapabilities":`...)
+	if client == nil {
+		client = []byte("{}")
+	}
+	dst = append(dst, client...)
+	dst = append(dst, `,"clientInfo":{"name":"acpod","title":"acpod","version":`...)
 	dst = jsonrpc.AppendString(dst, build)
 	return append(dst, "}}"...)
 }

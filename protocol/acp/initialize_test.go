@@ -87,7 +87,7 @@ func TestAClientsSecretIsWholeOrRefused(t *testing.T) {
 }
 
 func TestTheOfferIsTheContracts(t *testing.T) {
-	got := string(Offer{Build: `1"2`, Version: 1, Prompt: PromptCapabilities{Image: true}}.Append(nil))
+	got := string(Offer{Build: `1"2`, Version: 1, Agent: &AgentInfo{Prompt: PromptCapabilities{Image: true}}}.Append(nil))
 	want := `{"protocolVersion":1,"agentCapabilities":{"loadSession":false,` +
 		`"mcpCapabilities":{"http":false,"sse":false,"acp":true,"_meta":{"dev.openab/acp":true}},` +
 		`"sessionCapabilities":{"resume":{},"close":{},"list":{}},` +
@@ -126,7 +126,7 @@ func TestAnAgentsCapabilitiesAreReadLeniently(t *testing.T) {
 
 func TestWhatAnAgentIsSentAtFirst(t *testing.T) {
 	want := `{"protocolVersion":1,"clientCapabilities":{},"clientInfo":{"name":"acpod","title":"acpod","version":"v1"}}`
-	if got := string(AgentInitialize(nil, "v1")); got != want {
+	if got := string(AgentInitialize(nil, "v1", nil)); got != want {
 		t.Errorf("got %s", got)
 	}
 }

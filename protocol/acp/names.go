@@ -7,6 +7,7 @@ const ProtocolVersion = 1
 const (
 	MethodInitialize      = "initialize"
 	MethodAuthenticate    = "authenticate"
+	MethodLogout          = "logout"
 	MethodSessionNew      = "session/new"
 	MethodSessionLoad     = "session/load"
 	MethodSessionResume   = "session/resume"

@@ -299,7 +299,7 @@ func TestBuiltParamsAreStrictJSON(t *testing.T) {
 	odd := "a\"\\\n\x00\xff😀"
 	for _, text := range [][]byte{
 		AgentSession{SessionID: odd, Cwd: odd, AdditionalDirectories: []string{odd, odd}}.Append(nil), HTTPServer(nil, odd, odd, odd), HTTPServer(nil, odd, odd, ""),
-		SelectedOutcome(odd), StopResult(odd), SessionCancel(odd).Params, Offer{Build: odd}.Append(nil), AgentInitialize(nil, odd),
+		SelectedOutcome(odd), StopResult(odd), SessionCancel(odd).Params, Offer{Build: odd}.Append(nil), AgentInitialize(nil, odd, nil),
 	} {
 		var v any
 		if err := json.Unmarshal(text, &v); err != nil {

@@ -8,7 +8,7 @@ import (
 // cross checks what no key can be judged by alone.
 func (l *Loaded) cross() error {
 	for _, rule := range []func(*Loaded) error{
-		(*Loaded).sizesFit, (*Loaded).doorsHaveKeys, (*Loaded).agentCanRun, (*Loaded).promptsDoNotWait, (*Loaded).grantsAreDistinct,
+		(*Loaded).sizesFit, (*Loaded).doorsHaveKeys, (*Loaded).agentCanRun, (*Loaded).grantsAreDistinct,
 	} {
 		if err := rule(l); err != nil {
 			return err
@@ -67,14 +67,6 @@ func (l *Loaded) agentCanRun() error {
 		return &Error{At: l.Origin("agent.workdir"), Key: "agent.workdir", Problem: quote(l.Agent.Workdir) + " is not a directory", Allowed: "an existing directory"}
 	}
 	return nil
-}
-
-// promptsDoNotWait: a number that is taken and changes nothing would be a promise that is not kept.
-func (l *Loaded) promptsDoNotWait() error {
-	if l.Agent.Queue == 0 {
-		return nil
-	}
-	return &Error{At: l.Origin("agent.queue"), Key: "agent.queue", Problem: fmt.Sprintf("%d: prompts that wait come in a later version", l.Agent.Queue), Allowed: "0"}
 }
 
 // grantsAreDistinct: two grants to one name would make the order of the file decide what is allowed.

@@ -116,7 +116,6 @@ func leaves() []leaf {
 		"acp.listen": "127.0.0.1:1", "mcp.listen": "127.0.0.1:2", "debug.listen": "127.0.0.1:3", "acp.allowed_origins": "https://a.example",
 		"agent.workdir": "/", "agent.driver": "none", "agent.profile": "claude", "agent.permissions": "deny", "agent.delivery": "acp", "mcp.pin": "off",
 		"acp.auth_key_file": "", "mcp.auth_key_file": "", // files, in a test of their own
-		"agent.queue": "", // has one value in this version
 		// What holds another limit must stay above it.
 		"limits.session_bytes": "64MiB", "limits.outbound_bytes": "64MiB", "limits.agent_line_bytes": "1MiB", "limits.result_bytes": "1MiB",
 	}

@@ -42,7 +42,6 @@ func TestErrorsNamePlaceKeyAndWhatIsAllowed(t *testing.T) {
 		"word":                       {"[agent]\npermissions = \"maybe\"\n", nil, 2, "agent.permissions", []string{`"maybe"`, "relay, allow or deny"}},
 		"delivery of later":          {"[agent]\ndelivery = \"bridge\"\n", nil, 2, "agent.delivery", []string{"comes in a later version", "auto or acp"}},
 		"profile of later":           {"[agent]\nprofile = \"codex\"\n", nil, 2, "agent.profile", []string{"comes in a later version", "auto, generic or claude"}},
-		"queue of later":             {"[agent]\nqueue = 1\n", nil, 2, "agent.queue", []string{"come in a later version", "allowed: 0"}},
 		"a list for a section":       {"acp = []\n", nil, 1, "acp", []string{"is a list", "a section with listen"}},
 		"a table for tables":         {"[mcp.acp_servers]\nname = \"a\"\n", nil, 1, "mcp.acp_servers", []string{"is a table", "a list of tables"}},
 		"a grant without a name":     {"[[mcp.acp_servers]]\ntools = []\n", nil, 1, "mcp.acp_servers[0]", []string{"has no name"}},

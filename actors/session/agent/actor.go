@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 
+	"github.com/acpod/acpod/protocol/acp"
 	"github.com/acpod/acpod/protocol/jsonrpc"
 	"github.com/acpod/acpod/runtime/kernel"
 )
@@ -66,6 +67,11 @@ func (a *actor) Receive(c *kernel.Ctx, m kernel.Msg) error {
 		a.request(c.Question(), m)
 	case Notify:
 		a.write(c, jsonrpc.AppendNotification(make([]byte, 0, len(m.Params)+len(m.Method)+64), m.Method, m.Params), m.Held)
+	case Withdraw:
+		if id := m.Wire.id.Load(); id != 0 {
+			n := acp.CancelRequest(jsonrpc.IntID(id))
+			a.write(c, jsonrpc.AppendNotification(nil, n.Method, n.Params), nil)
+		}
 	case Respond:
 		a.respond(c, m)
 	case kernel.Cancelled:
@@ -100,6 +106,9 @@ func (a *actor) request(q *kernel.Question, m Request) {
 		m.Held.Release()
 		q.Fail(err)
 		return
+	}
+	if m.Wire != nil {
+		m.Wire.id.Store(id)
 	}
 	frame := jsonrpc.AppendRequest(make([]byte, 0, len(m.Params)+len(m.Method)+80), jsonrpc.IntID(id), m.Method, m.Params)
 	if err := a.run.send(frame, m.Held); err != nil {

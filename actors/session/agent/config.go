@@ -31,6 +31,7 @@ type Config struct {
 	StdinTimeout time.Duration // how long the process may read nothing while something waits for it
 
 	Secrets  []string          // replaced wherever stderr is shown, besides what the names in Env say is secret
+	Client   []byte            // clientCapabilities of whom the agent works for, an object; nil = none
 	Version  string            // of this pod, told to the agent as clientInfo.version; empty = "dev"
 	Guardian *process.Guardian // nil = none
 	Log      *slog.Logger      // stderr lines, and what was skipped; nil = the actor's own logger

@@ -15,8 +15,9 @@ const initializeID = 1
 const maxInfo = 64 << 10
 
 // initialize is our first line.
-func initialize(version string) []byte {
-	line := jsonrpc.AppendRequest(nil, jsonrpc.IntID(initializeID), acp.MethodInitialize, acp.AgentInitialize(nil, version))
+func (c *Config) initialize() []byte {
+	params := acp.AgentInitialize(nil, c.Version, acp.AgentClient(c.Client))
+	line := jsonrpc.AppendRequest(nil, jsonrpc.IntID(initializeID), acp.MethodInitialize, params)
 	return append(line, '\n')
 }
 

@@ -28,7 +28,7 @@ func Learn(ctx context.Context, cfg Config) (*Info, error) {
 	if err != nil {
 		return nil, fail(nil, err)
 	}
-	_ = proc.Send(initialize(cfg.Version), nil)
+	_ = proc.Send(cfg.initialize(), nil)
 
 	type outcome struct {
 		info *Info

@@ -1,6 +1,8 @@
 package agent
 
 import (
+	"sync/atomic"
+
 	"github.com/acpod/acpod/protocol/acp"
 	"github.com/acpod/acpod/protocol/jsonrpc"
 	"github.com/acpod/acpod/runtime/kernel"
@@ -16,7 +18,18 @@ type Request struct {
 	Method string
 	Params []byte        // raw JSON; nil = no member params
 	Held   *kernel.Lease // pays for Params until they are written; nil = the account of the agent does, from its turn on
+	Wire   *Wire         // gets its id on the wire; nil = nobody asks for that
 }
+
+// Wire is the id that one Request got on the wire, by which the agent speaks of it. Safe from any goroutine.
+type Wire struct{ id atomic.Int64 }
+
+// Is tells whether that is the id of the request; false before it is sent.
+func (w *Wire) Is(id int64) bool { return w != nil && id != 0 && w.id.Load() == id }
+
+// Withdraw tells the agent, by $/cancel_request, that a request which was sent before is not wanted any more. Its answer is
+// awaited all the same.
+type Withdraw struct{ Wire *Wire }
 
 // Reply is the answer of a Request: the raw result, a range of the agent's line. The lease of the answer pays for
 // the whole line.
@@ -93,6 +106,7 @@ type Noted struct {
 	Method string
 	Params []byte
 	Held   *kernel.Lease
+	Credit *Credit // as of an Update; nil for $/cancel_request
 }
 
 // Lease implements kernel.Leased.

@@ -141,9 +141,15 @@ func (p *reading) line(ctx context.Context, line []byte, lease *kernel.Lease) {
 			credit.Done()
 		}
 	default:
-		p.tell(ctx, lease, func(l *kernel.Lease) kernel.Msg {
-			return Noted{From: p.self, Method: frame.Method, Params: frame.Params, Held: l}
-		})
+		var credit *Credit
+		if frame.Method != acp.MethodCancelRequest { // what is not for the client waits for none
+			credit, _ = p.credits.Take(ctx, len(line))
+		}
+		if !p.tell(ctx, lease, func(l *kernel.Lease) kernel.Msg {
+			return Noted{From: p.self, Method: frame.Method, Params: frame.Params, Held: l, Credit: credit}
+		}) {
+			credit.Done()
+		}
 	}
 }
 

@@ -99,7 +99,7 @@ func (r *runner) spawn(ctx context.Context) (*process.Process, error) {
 	}
 	r.proc.Store(proc)
 	_ = r.self.Tell(spawned{proc.PID()})
-	_ = proc.Send(initialize(r.cfg.Version), nil) // the queue is empty; a process that ended already says so itself
+	_ = proc.Send(r.cfg.initialize(), nil) // the queue is empty; a process that ended already says so itself
 	return proc, nil
 }
 
