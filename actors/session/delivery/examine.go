@@ -1,0 +1,71 @@
+package delivery
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"path/filepath"
+)
+
+// Examine looks for what leads around the pod's policy in agent.workdir, and in the folders in which a pod has written before. It changes nothing.
+func Examine(cfg Config) ([]Leftover, error) {
+	workdir, err := filepath.EvalSymlinks(cfg.Workdir)
+	if err != nil {
+		return nil, plainly(err)
+	}
+	f, err := openFolder(workdir)
+	if err != nil {
+		return nil, plainly(err)
+	}
+	defer f.close()
+	return leftovers(context.Background(), f, []string{"."}, false), nil
+}
+
+// Obstacle tells what would keep the delivery from being set up for a session in agent.workdir; nil = nothing. It changes nothing.
+func Obstacle(cfg Config) error {
+	d := New(cfg)
+	profile := d.Profile(nil)
+	mode := choose(cfg.Mode, profile, nil)
+	if !d.inFiles(mode, profile) || cfg.FacadeURL == "" {
+		return nil
+	}
+	workdir, err := filepath.EvalSymlinks(cfg.Workdir)
+	if err != nil {
+		return plainly(err)
+	}
+	f, err := openFolder(workdir)
+	if err != nil {
+		return plainly(err)
+	}
+	defer f.close()
+	place := &profile.Files[0]
+	names, err := place.names(f, ".")
+	if err != nil {
+		return err
+	}
+	was, err := f.load(names[0])
+	if err == nil && was.info != nil && len(was.text) > 0 {
+		_, err = read(place.TOML, was.text)
+	}
+	if err != nil {
+		return fmt.Errorf("%s %w", names[0], told(err))
+	}
+	return f.writable(path.Dir(was.name))
+}
+
+// writable tries to make a file in a folder, or in the nearest one above it that is there.
+func (f *folder) writable(dir string) error {
+	for dir != "." {
+		if _, err := f.root.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		dir = path.Dir(dir)
+	}
+	name := path.Join(dir, fmt.Sprintf(".acpod-doctor.%d", temporaries.Add(1)))
+	if err := f.write(name, nil, 0o600); err != nil {
+		return fmt.Errorf("%s cannot be written: %w; make it writable, or set another agent.delivery", dir, plainly(err))
+	}
+	return f.root.Remove(name)
+}

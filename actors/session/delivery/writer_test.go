@@ -1,0 +1,263 @@
+package delivery
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// What each writer leaves of each kind of file, and what there is again when another delivery is chosen.
+func TestAnAgentsConfigurationGetsTheEntryAndIsTheSameAfterwards(t *testing.T) {
+	const mcp = `{"url":"http://127.0.0.1:8848/mcp","headers":{"Authorization":"Bearer ${OPENAB_SESSION_TOKEN}"}}`
+	const cursor = `{"url":"http://127.0.0.1:8848/mcp","headers":{"Authorization":"Bearer ${env:OPENAB_SESSION_TOKEN}"}}`
+	claude := `{"type":"http",` + mcp[1:]
+	const gemini = `{"httpUrl":"http://127.0.0.1:8848/mcp","headers":{"Authorization":"Bearer ${OPENAB_SESSION_TOKEN}"}}`
+	const opencode = `{"type":"remote","url":"http://127.0.0.1:8848/mcp","headers":{"Authorization":"Bearer {env:OPENAB_SESSION_TOKEN}"}}`
+	const codex = "[mcp_servers.openab]\nurl = \"http://127.0.0.1:8848/mcp\"\nbearer_token_env_var = \"OPENAB_SESSION_TOKEN\"\n"
+	for name, row := range map[string]struct{ profile, file, before, after string }{
+		"generic, absent":               {"generic", ".openab/mcp-facade.json", "absent", `{"mcpServers":{"openab":` + mcp + "}}\n"},
+		"cursor, absent":                {"cursor", ".cursor/mcp.json", "absent", `{"mcpServers":{"openab":` + cursor + "}}\n"},
+		"kiro, absent":                  {"kiro", ".kiro/settings/mcp.json", "absent", `{"mcpServers":{"openab":` + mcp + "}}\n"},
+		"claude, absent":                {"claude", ".mcp.json", "absent", `{"mcpServers":{"openab":` + claude + "}}\n"},
+		"codex, absent":                 {"codex", ".codex/config.toml", "absent", codex},
+		"gemini, absent":                {"gemini", ".gemini/settings.json", "absent", `{"mcpServers":{"openab":` + gemini + "}}\n"},
+		"opencode, absent":              {"opencode", "opencode.json", "absent", `{"mcp":{"openab":` + opencode + "}}\n"},
+		"claude, empty":                 {"claude", ".mcp.json", "", `{"mcpServers":{"openab":` + claude + "}}\n"},
+		"codex, empty":                  {"codex", ".codex/config.toml", "", codex},
+		"cursor, space":                 {"cursor", ".cursor/mcp.json", " \n", " \n" + `{"mcpServers":{"openab":` + cursor + "}}\n"},
+		"cursor, no members":            {"cursor", ".cursor/mcp.json", "{}", `{"mcpServers": {"openab": ` + cursor + `}}`},
+		"cursor, no servers":            {"cursor", ".cursor/mcp.json", "{\"mcpServers\": { } }\n", "{\"mcpServers\": {\"openab\": " + cursor + " } }\n"},
+		"gemini, other settings":        {"gemini", ".gemini/settings.json", "{\n\t\"theme\": \"x\"\n}", "{\n\t\"mcpServers\": {\"openab\": " + gemini + "},\n\t\"theme\": \"x\"\n}"},
+		"cursor, another server":        {"cursor", ".cursor/mcp.json", `{"mcpServers":{"a":{"command":"\u0061"}},"z":1.0e2}`, `{"mcpServers":{"openab": ` + cursor + `, "a":{"command":"\u0061"}},"z":1.0e2}`},
+		"cursor, CR LF":                 {"cursor", ".cursor/mcp.json", "{\r\n  \"mcpServers\": {\r\n    \"a\": {}\r\n  }\r\n}\r\n", "{\r\n  \"mcpServers\": {\r\n    \"openab\": " + cursor + ",\r\n    \"a\": {}\r\n  }\r\n}\r\n"},
+		"opencode, comments and commas": {"opencode", "opencode.jsonc", "// mine\n{\n  // servers\n  \"mcp\": {\n    // of a\n    \"a\": {\"type\": \"local\",}, // behind\n  }, /* end */\n}\n", "// mine\n{\n  // servers\n  \"mcp\": {\n    \"openab\": " + opencode + ",\n    // of a\n    \"a\": {\"type\": \"local\",}, // behind\n  }, /* end */\n}\n"},
+		"codex, comments and tables":    {"codex", ".codex/config.toml", "# mine\nmodel = 'x' # y\n\n[mcp_servers.a]\ncommand = \"a\"\n# end", "# mine\nmodel = 'x' # y\n\n[mcp_servers.a]\ncommand = \"a\"\n# end\n\n" + codex},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBed(t)
+			if row.before != "absent" {
+				b.write(row.file, row.before)
+			}
+			d := b.pod(File, row.profile)
+			for range 2 { // the second finds it there
+				ready(t, b.prepare(d))
+				b.wants(row.file, row.after)
+			}
+			info, err := os.Stat(filepath.Join(b.dir, row.file))
+			if err != nil || info.Mode().Perm() != 0o600 {
+				t.Errorf("%v %v", info.Mode(), err)
+			}
+			ready(t, b.prepare(b.pod(ACP, row.profile)))
+			b.wants(row.file, row.before)
+			if row.before == "absent" {
+				if left := b.files(); len(left) > 0 {
+					t.Errorf("%v are left", left)
+				}
+			} else if info, err := os.Stat(filepath.Join(b.dir, row.file)); err != nil || info.Mode().Perm() != 0o644 {
+				t.Errorf("%v %v", info.Mode(), err)
+			}
+			ready(t, b.prepare(b.pod(File, row.profile)))
+			b.wants(row.file, row.after)
+		})
+	}
+}
+
+// What keeps a file from being written, and that it stays as it is.
+func TestAFileThatIsNotToBeWrittenStaysAsItIs(t *testing.T) {
+	for name, row := range map[string]struct{ profile, file, text, why string }{
+		"no JSON":                 {"cursor", ".cursor/mcp.json", `{"mcpServers": `, "cannot be read"},
+		"no object":               {"cursor", ".cursor/mcp.json", `[]`, "it is no object"},
+		"no table of servers":     {"cursor", ".cursor/mcp.json", `{"mcpServers": []}`, "mcpServers is no object"},
+		"servers twice":           {"cursor", ".cursor/mcp.json", `{"mcpServers": {}, "mcpServers": {}}`, "same name twice"},
+		"an entry twice":          {"cursor", ".cursor/mcp.json", `{"mcpServers": {"openab": {}, "opena\u0062": {}}}`, "same name twice"},
+		"too many brackets":       {"cursor", ".cursor/mcp.json", strings.Repeat("[", brackets+1), "brackets"},
+		"too large":               {"gemini", ".gemini/settings.json", strings.Repeat(" ", fileBytes+1), "bytes"},
+		"an operator's entry":     {"cursor", ".cursor/mcp.json", `{"mcpServers": {"openab": {"url": "http://127.0.0.1:1/mcp"}}}`, "is not this pod's; it is kept"},
+		"no TOML":                 {"codex", ".codex/config.toml", "[a\n", "cannot be read"},
+		"an inline table of them": {"codex", ".codex/config.toml", "mcp_servers = {}\n", "would not be the same"},
+		"an operator's table":     {"codex", ".codex/config.toml", "[mcp_servers.openab]\nurl = \"x\"\n", "is not this pod's; it is kept"},
+		"of the pod's own file":   {"generic", ".openab/mcp-facade.json", `{"mcpServers":{"openab":{"url":"http://far.example/mcp"}}}`, "is not this pod's"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBed(t)
+			b.write(row.file, row.text)
+			p := b.prepare(b.pod(File, row.profile))
+			if p.State != Failed || !strings.Contains(p.Reason, row.why) || !strings.HasPrefix(p.Reason, row.file) || strings.Contains(p.Reason, "\n") {
+				t.Errorf("%+v", p)
+			}
+			b.wants(row.file, row.text)
+			ready(t, b.prepare(b.pod(ACP, row.profile)))
+			b.wants(row.file, row.text)
+		})
+	}
+}
+
+func TestAnOperatorsOwnEntryThatLeadsHereIsKeptAndUsed(t *testing.T) {
+	b := newBed(t)
+	const text = `{"mcpServers": {"openab": {"url": "` + facadeURL + `", "headers": {"Authorization": "Bearer ${env:OPENAB_SESSION_TOKEN}"}, "disabled": false}}}`
+	b.write(".cursor/mcp.json", text)
+	p := b.prepare(b.pod(File, "cursor"))
+	if p.State != Ready || !strings.Contains(p.Reason, "the operator's own") {
+		t.Errorf("%+v", p)
+	}
+	b.wants(".cursor/mcp.json", text)
+	ready(t, b.prepare(b.pod(ACP, "cursor")))
+	b.wants(".cursor/mcp.json", text)
+}
+
+// The very entry, written by hand, is nobody's to remove.
+func TestTheSameEntryByHandIsNotOurs(t *testing.T) {
+	b := newBed(t)
+	const text = `{ "mcpServers": { "openab": { "headers": {"Authorization": "Bearer ${env:OPENAB_SESSION_TOKEN}"}, "url": "` + facadeURL + `" } } }`
+	b.write(".cursor/mcp.json", text)
+	ready(t, b.prepare(b.pod(File, "cursor")))
+	ready(t, b.prepare(b.pod(ACP, "cursor")))
+	b.wants(".cursor/mcp.json", text)
+}
+
+func TestAnEntryThatWasChangedSinceIsKept(t *testing.T) {
+	b := newBed(t)
+	b.write(".cursor/mcp.json", `{"mcpServers":{"a":{}}}`)
+	ready(t, b.prepare(b.pod(File, "cursor")))
+	changed := strings.Replace(b.read(".cursor/mcp.json"), `"headers"`, `"disabled":true,"headers"`, 1)
+	b.write(".cursor/mcp.json", changed)
+	ready(t, b.prepare(b.pod(ACP, "cursor")))
+	b.wants(".cursor/mcp.json", changed)
+}
+
+// What others added meanwhile stays, and what was shaped anew is still known.
+func TestAFileThatOthersChangedLosesTheEntryAlone(t *testing.T) {
+	for name, row := range map[string]struct{ profile, file, before, meanwhile, after string }{
+		"shaped anew": {"claude", ".mcp.json", `{}`, "{\n  \"mcpServers\": {\n    \"a\": {}, // a\n    \"openab\": {\n      \"headers\": {\"Authorization\": \"Bearer ${OPENAB_SESSION_TOKEN}\"},\n      \"type\": \"http\", \"url\": \"" + facadeURL + "\"\n    }\n  }\n}\n", "{\n  \"mcpServers\": {\n    \"a\": {} // a\n    \n  }\n}\n"},
+		"more behind": {"claude", ".mcp.json", "absent", `{"mcpServers":{"openab":{"type":"http","url":"` + facadeURL + `","headers":{"Authorization":"Bearer ${OPENAB_SESSION_TOKEN}"}}, "b": {}}}`, `{"mcpServers":{ "b": {}}}`},
+		"the last":    {"claude", ".mcp.json", "absent", `{"mcpServers":{"b": {} , "openab":{"type":"http","url":"` + facadeURL + `","headers":{"Authorization":"Bearer ${OPENAB_SESSION_TOKEN}"}}}}`, `{"mcpServers":{"b": {} }}`},
+		"a table":     {"codex", ".codex/config.toml", "absent", "[mcp_servers.openab]\nbearer_token_env_var = \"OPENAB_SESSION_TOKEN\"\nurl = '" + facadeURL + "' # here\n\n[b]\nc = 1\n", "\n[b]\nc = 1\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBed(t)
+			if row.before != "absent" {
+				b.write(row.file, row.before)
+			}
+			ready(t, b.prepare(b.pod(File, row.profile)))
+			b.write(row.file, row.meanwhile)
+			ready(t, b.prepare(b.pod(ACP, row.profile)))
+			b.wants(row.file, row.after)
+		})
+	}
+}
+
+func TestKirosAgentsGetTheEntryAndTheGrant(t *testing.T) {
+	b := newBed(t)
+	const one, two = "{\n  \"name\": \"one\",\n  \"allowedTools\": [\n    \"read\" // mine\n  ]\n}\n", `{"mcpServers":{"x":{}},"tools":["*"]}`
+	b.write(".kiro/agents/one.json", one)
+	b.write(".kiro/agents/two.json", two)
+	b.write(".kiro/agents/._two.json", "\x00\x05")
+	b.write(".kiro/agents/broken.json", "{")
+	b.write(".kiro/agents/read.me", "{")
+	p := b.prepare(b.pod(File, "kiro"))
+	if p.State != Ready || !strings.Contains(p.Reason, ".kiro/agents/broken.json cannot be read") {
+		t.Errorf("%+v", p)
+	}
+	const entry = `"openab": {"url":"http://127.0.0.1:8848/mcp","headers":{"Authorization":"Bearer ${OPENAB_SESSION_TOKEN}"}}`
+	b.wants(".kiro/agents/one.json", "{\n  \"mcpServers\": {"+entry+"},\n  \"name\": \"one\",\n  \"allowedTools\": [\n    \"@openab\",\n    \"read\" // mine\n  ]\n}\n")
+	b.wants(".kiro/agents/two.json", `{"allowedTools": ["@openab"], "mcpServers":{`+entry+`, "x":{}},"tools":["*"]}`)
+	b.wants(".kiro/agents/._two.json", "\x00\x05")
+	b.wants(".kiro/agents/broken.json", "{")
+	ready(t, b.prepare(b.pod(ACP, "kiro")))
+	b.wants(".kiro/agents/one.json", one)
+	b.wants(".kiro/agents/two.json", two)
+	b.wants(".kiro/settings/mcp.json", "absent")
+}
+
+// A session's folder is where its agent looks.
+func TestTheEntryStandsInTheFolderOfTheSession(t *testing.T) {
+	b := newBed(t)
+	b.write("a/b/x", "")
+	d := b.pod(File, "cursor")
+	ready(t, b.prepare(d, func(a *Ask) { a.Cwd = filepath.Join(b.dir, "a/b") }))
+	ready(t, b.prepare(d))
+	for _, file := range []string{"a/b/.cursor/mcp.json", ".cursor/mcp.json"} {
+		if !strings.Contains(b.read(file), `"openab"`) {
+			t.Errorf("%s: %s", file, b.read(file))
+		}
+	}
+	ready(t, b.prepare(b.pod(ACP, "cursor")))
+	if left := b.files(); strings.Join(left, " ") != "a a/b a/b/x" {
+		t.Errorf("%v are left", left)
+	}
+}
+
+func TestALinkIsFollowedInsideTheWorkdirAndNotOut(t *testing.T) {
+	outside := t.TempDir()
+	if err := os.WriteFile(filepath.Join(outside, "mcp.json"), []byte("{}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	link := func(b *bed, to, from string) {
+		t.Helper()
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(b.dir, from)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(to, filepath.Join(b.dir, from)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, make := range map[string]func(b *bed){
+		"the file, absolute": func(b *bed) { link(b, filepath.Join(outside, "mcp.json"), ".cursor/mcp.json") },
+		"the file, relative": func(b *bed) { link(b, "../../"+filepath.Base(outside)+"/mcp.json", ".cursor/mcp.json") },
+		"the folder":         func(b *bed) { link(b, outside, ".cursor") },
+		"a file to come":     func(b *bed) { link(b, filepath.Join(outside, "new.json"), ".cursor/mcp.json") },
+		"in a circle":        func(b *bed) { link(b, "mcp.json", ".cursor/mcp.json") },
+	} {
+		b := newBed(t)
+		make(b)
+		if p := b.prepare(b.pod(File, "cursor")); p.State != Failed {
+			t.Errorf("%s: %+v", name, p)
+		}
+		entries, err := os.ReadDir(outside)
+		if text, _ := os.ReadFile(filepath.Join(outside, "mcp.json")); err != nil || string(text) != "{}" || len(entries) != 1 {
+			t.Errorf("%s: outside there is %v, %s", name, entries, text)
+		}
+	}
+	b := newBed(t)
+	b.write("mine/mcp.json", "{}")
+	link(b, "../mine/mcp.json", ".cursor/mcp.json")
+	ready(t, b.prepare(b.pod(File, "cursor")))
+	if info, err := os.Lstat(filepath.Join(b.dir, ".cursor/mcp.json")); err != nil || info.Mode()&os.ModeSymlink == 0 {
+		t.Errorf("the link is gone: %v %v", info, err)
+	}
+	if !strings.Contains(b.read("mine/mcp.json"), `"openab"`) {
+		t.Error(b.read("mine/mcp.json"))
+	}
+}
+
+// Two sessions, and two pods with one workdir and state folder, at once: one entry, and a record that knows it.
+func TestManyAtOnceWriteOneEntry(t *testing.T) {
+	b := newBed(t)
+	b.write(".kiro/agents/one.json", `{"allowedTools":["read"]}`)
+	pods := []*Deliverer{b.pod(File, "kiro"), b.pod(File, "kiro")}
+	var all sync.WaitGroup
+	for i := range 16 {
+		all.Go(func() {
+			if p := pods[i%2].Prepare(t.Context(), Ask{Cwd: b.dir}); p.State != Ready {
+				t.Errorf("%+v", p)
+			}
+		})
+	}
+	all.Wait()
+	for _, file := range []string{".kiro/settings/mcp.json", ".kiro/agents/one.json"} {
+		if n := strings.Count(b.read(file), `"openab"`); n != 1 {
+			t.Errorf("%d entries in %s", n, b.read(file))
+		}
+	}
+	for _, file := range b.files() {
+		if strings.Contains(file, "openab-tmp") {
+			t.Errorf("%s is left", file)
+		}
+	}
+	ready(t, b.prepare(b.pod(ACP, "kiro")))
+	b.wants(".kiro/agents/one.json", `{"allowedTools":["read"]}`)
+}
