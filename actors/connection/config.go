@@ -2,6 +2,7 @@ package connection
 
 import (
 	"crypto/sha256"
+	"net/netip"
 	"time"
 
 	"github.com/acpod/acpod/runtime/admission"
@@ -14,6 +15,11 @@ type Config struct {
 	Keys []Key
 	// AllowedOrigins are the Origin values taken besides http://<Host>, compared exactly. Keyless only.
 	AllowedOrigins []string
+	// Descends tells whether the connection from peer, on this machine, to local was made by a process that the pod started, or
+	// by what that left behind: an agent must not open sessions or answer its own permission requests. It is asked before an
+	// upgrade, on the HTTP server's goroutine, may take milliseconds, and is safe from any goroutine. Keyless and loopback only:
+	// an agent is not told a key. nil = nobody is.
+	Descends func(peer, local netip.AddrPort) bool
 	// Version is shown as agentInfo.version.
 	Version string
 	// Trace logs one debug record for each frame: direction, kind, method when it is one of ours, size. Never a payload.

@@ -53,6 +53,10 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		g.turnAway(w, "handshake", status, text)
 		return
 	}
+	if g.descends(r) {
+		g.turnAway(w, "descendant", http.StatusForbidden, "this client was started by an agent or a server of this pod, and those must not open sessions; to let one in all the same, set acp.auth_key and give it the key")
+		return
+	}
 	ref := g.ref.Load()
 	if g.draining.Load() != nil || ref == nil || !g.upgrades.enter() {
 		g.busy(w, "draining", "the pod is stopping", retryAfter)
@@ -84,6 +88,16 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	seated = true
+}
+
+// descends asks whose process the client is.
+func (g *Gateway) descends(r *http.Request) bool {
+	if g.cfg.Descends == nil || len(g.cfg.Keys) > 0 {
+		return false
+	}
+	peer, err := netip.ParseAddrPort(r.RemoteAddr)
+	local, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
+	return err == nil && ok && peer.Addr().Unmap().IsLoopback() && g.cfg.Descends(peer, local.AddrPort())
 }
 
 // turnAway refuses before the upgrade.

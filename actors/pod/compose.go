@@ -171,6 +171,7 @@ func (l *life) composeSessions(desk capability.DeskConfig, facadeURL string, sup
 	l.sessions = session.New(sessionCfg)
 	connectionCfg := connectionConfig(cfg, version)
 	connectionCfg.Admission = l.admission
+	connectionCfg.Descends = process.NewPeers(l.guardian).Descends
 	l.gateway = connection.New(connectionCfg, supervisor.find, l.sessions.Learned())
 	return nil
 }

@@ -16,8 +16,8 @@ type Group struct {
 }
 
 // dead tells a zombie: it runs no more and only waits for somebody to ask how it ended, which for an orphan is the
-// init process's duty. It does not count as a member.
-func (s stat) dead() bool { return s.state == 'Z' || s.state == 'X' }
+// init process's duty. It does not count as a member. One whose first thread has ended looks like it and runs on.
+func (s stat) dead() bool { return (s.state == 'Z' || s.state == 'X') && s.threads <= 1 }
 
 // alive tells whether a living process is in the group. The cheap question comes first; only a yes, which zombies
 // give too, costs a walk through /proc.

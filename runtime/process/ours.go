@@ -23,6 +23,36 @@ type children struct {
 	running map[*Process]struct{}
 	ended   map[string]time.Duration // processor time of those that ended, by kind
 	changed func()                   // nil = nobody wants to know of ends
+	begun   uint64                   // how many children were begun, the guardian aside
+	quietAt uint64                   // begun when it was last seen that none of them, and no orphan, was left
+}
+
+// begin is said before a child is made that may do anything.
+func (c *children) begin() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.begun++
+}
+
+// isQuiet tells that there is nobody below this process but the guardian. When in doubt it is not.
+func (c *children) isQuiet() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.begun == c.quietAt
+}
+
+// beganSoFar is for who will look and then call quietSince.
+func (c *children) beganSoFar() uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.begun
+}
+
+// quietSince keeps that a look which began at that count found nobody.
+func (c *children) quietSince(begun uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.quietAt = begun
 }
 
 // start is os.StartProcess, with the child in the book before anybody could take it for a stranger.

@@ -114,7 +114,10 @@ func (p *Parent) pause(took time.Duration) time.Duration {
 
 // look notes and measures what belongs to each child, and judges strangers. It costs nothing while nothing runs.
 func (p *Parent) look() time.Duration {
-	began := time.Now()
+	if ours.isQuiet() {
+		return 0
+	}
+	began, begun := time.Now(), ours.beganSoFar()
 	running := ours.processes()
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -132,6 +135,9 @@ func (p *Parent) look() time.Duration {
 		}
 	}
 	p.judge(k, orphans, known, running)
+	if len(running)+len(orphans) == 0 && !k.blind && len(k.children[k.self]) <= 1 {
+		ours.quietSince(begun)
+	}
 	return time.Since(began)
 }
 

@@ -13,7 +13,7 @@ func TestAnyNameInProcStatIsPassedOver(t *testing.T) {
 	rest := " S 2 77 88 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 123456 789 10"
 	for _, name := range []string{"sh", "a b", ") R 1 2 3", "))((", ""} {
 		got, err := parseStat([]byte("42 (" + name + ")" + rest))
-		if want := (stat{state: 'S', ppid: 2, pgrp: 77, sid: 88, start: 123456, cpu: 26, rss: 10}); err != nil || got != want {
+		if want := (stat{state: 'S', ppid: 2, pgrp: 77, sid: 88, start: 123456, cpu: 26, rss: 10, threads: 1}); err != nil || got != want {
 			t.Errorf("%q: %+v, %v", name, got, err)
 		}
 	}

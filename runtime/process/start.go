@@ -92,6 +92,7 @@ func folderFault(dir string) error {
 func (p *Process) live(path string, attr *os.ProcAttr, started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
+	ours.begin()
 	child, err := ours.start(path, p.spec.Argv, attr)
 	if err != nil {
 		started <- err

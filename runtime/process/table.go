@@ -21,6 +21,7 @@ type stat struct {
 	start           uint64
 	cpu             uint64 // ticks: its own, and those of children that it waited for
 	rss             int64  // pages
+	threads         int
 }
 
 // readStat fails when there is no such process.
@@ -60,6 +61,7 @@ func parseStat(b []byte) (stat, error) {
 		ticks, _ := strconv.ParseUint(string(field), 10, 64)
 		s.cpu += ticks
 	}
+	s.threads, _ = strconv.Atoi(string(fields[17]))
 	if len(fields) > 21 {
 		s.rss, _ = strconv.ParseInt(string(fields[21]), 10, 64)
 	}
