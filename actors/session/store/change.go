@@ -39,7 +39,7 @@ func (s *Files) write(ctx context.Context, r stored, check func(name) error, uns
 	b, err := encode(r)
 	if err != nil {
 		s.failed.Add(1)
-		return &session.RecordError{Do: "write", Err: err, Fix: "open the session with fewer or shorter folders and names"}
+		return &session.RecordError{Do: "write", Err: err, Fix: "open it with other folders"}
 	}
 	leave, err := s.use()
 	if err != nil {
@@ -55,7 +55,9 @@ func (s *Files) write(ctx context.Context, r stored, check func(name) error, uns
 		do:    "write",
 		check: func() error { return check(n) },
 		apply: func() error {
-			s.opts.at(atRename)
+			if err := s.opts.at(atRename); err != nil {
+				return err
+			}
 			return os.Rename(temp, s.path(n))
 		},
 		after:  func() { s.enter(n, r, int64(len(b))) },
@@ -88,7 +90,9 @@ func (s *Files) writeTemp(ctx context.Context, b []byte) (path string, err error
 		return "", ctx.Err()
 	}
 	path = s.temp()
-	s.opts.at(atCreate)
+	if err := s.opts.at(atCreate); err != nil {
+		return "", s.wrong("write", err)
+	}
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return "", s.wrong("write", err)
@@ -100,21 +104,22 @@ func (s *Files) writeTemp(ctx context.Context, b []byte) (path string, err error
 	return path, nil
 }
 
-func (s *Files) fill(f *os.File, b []byte) error {
+// fill writes a file in two parts, so that a test can end between them.
+func (s *Files) fill(f *os.File, b []byte) (err error) {
+	defer func() { err = errors.Join(err, f.Close()) }()
 	half := len(b) / 2
 	for _, part := range [][]byte{b[:half], b[half:]} {
-		s.opts.at(atWrite)
+		if err := s.opts.at(atWrite); err != nil {
+			return err
+		}
 		if _, err := f.Write(part); err != nil {
-			_ = f.Close()
 			return err
 		}
 	}
-	s.opts.at(atSync)
-	if err := f.Sync(); err != nil {
-		_ = f.Close()
+	if err := s.opts.at(atSync); err != nil {
 		return err
 	}
-	return f.Close()
+	return f.Sync()
 }
 
 // commit does a change together with others that wait for the same. Once it waits it is done, whatever becomes of the context.
@@ -137,7 +142,7 @@ func (s *Files) commit(ctx context.Context, c *change) error {
 		s.lead()
 		<-c.done
 	}
-	s.opts.at(atDone)
+	_ = s.opts.at(atDone)
 	return c.err
 }
 
@@ -230,7 +235,9 @@ func (s *Files) bound() {
 }
 
 func (s *Files) syncFolder() error {
-	s.opts.at(atFolder)
+	if err := s.opts.at(atFolder); err != nil {
+		return err
+	}
 	return s.folder.Sync()
 }
 
@@ -281,7 +288,9 @@ func (s *Files) relearn(n name, r stored, size int64, elsewhere bool) {
 
 // remove removes a record, if it is there.
 func (s *Files) remove(n name) error {
-	s.opts.at(atRemove)
+	if err := s.opts.at(atRemove); err != nil {
+		return err
+	}
 	if err := os.Remove(s.path(n)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -121,3 +122,5 @@ func write(t *testing.T, path, text string) {
 		t.Fatal(err)
 	}
 }
+
+func mkfifo(path string) error { return syscall.Mkfifo(path, 0o600) }

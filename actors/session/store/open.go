@@ -119,11 +119,11 @@ func (s *Files) takeIn() error {
 		if !ok {
 			return nil
 		}
-		if r, _, err := readRecord(path); err != nil || nameOf(r.ID) != n || exists(s.path(n)) {
-			newer++
-			return nil //nolint:nilerr // it stays where it is
+		if r, _, err := readRecord(path); err == nil && nameOf(r.ID) == n && !exists(s.path(n)) {
+			return os.Rename(path, s.path(n))
 		}
-		return os.Rename(path, s.path(n))
+		newer++
+		return nil
 	})
 	if err != nil {
 		return err

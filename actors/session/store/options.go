@@ -19,7 +19,7 @@ type Options struct {
 	// Now is only for names of what is set aside and for how often the folder is read again; nil = time.Now.
 	Now func() time.Time
 
-	at func(point) // tests: each step of a change, as it is about to be done
+	at func(point) error // tests: called before each step of a change, which fails with its error
 }
 
 // EntryBytes is what the index holds of one record; a test of its own measures it.
@@ -48,7 +48,7 @@ func (o Options) withDefaults() Options {
 		o.Now = time.Now
 	}
 	if o.at == nil {
-		o.at = func(point) {}
+		o.at = func(point) error { return nil }
 	}
 	return o
 }
@@ -63,5 +63,5 @@ const (
 	atRename point = "rename" // it takes its place
 	atRemove point = "remove" // a record is removed
 	atFolder point = "folder" // the folder is synced
-	atDone   point = "done"   // whoever waits is told
+	atDone   point = "done"   // whoever waits is told; cannot fail
 )
