@@ -46,7 +46,17 @@ type fakeAgent struct {
 	notes   []string
 	replies []string
 	turn    *kernel.Question
+	others  []*other
+	wires   int64
 	dead    bool
+}
+
+// other is a request that is neither session/new nor a prompt.
+type other struct {
+	method, params string
+	question       *kernel.Question
+	wire           *agent.Wire
+	withdrawn      bool
 }
 
 func (a *agents) spec(cfg agent.Config, owner kernel.Ref, name string) kernel.Spec {
@@ -125,8 +135,20 @@ func (f *fakeAgent) Receive(c *kernel.Ctx, m kernel.Msg) error {
 			f.new(c, m)
 			return nil
 		}
+		if m.Wire != nil {
+			f.wires++
+			m.Wire.Got(f.wires)
+		}
+		if m.Method != acp.MethodSessionPrompt {
+			f.others = append(f.others, &other{method: m.Method, params: string(m.Params), question: c.Question(), wire: m.Wire})
+			return nil
+		}
 		f.prompts = append(f.prompts, string(m.Params))
 		f.turn = c.Question()
+	case agent.Withdraw:
+		for _, o := range f.others {
+			o.withdrawn = o.withdrawn || o.wire == m.Wire
+		}
 	case agent.Notify:
 		f.notes = append(f.notes, m.Method+" "+string(m.Params))
 	case agent.Respond:
@@ -157,7 +179,7 @@ func (f *fakeAgent) new(c *kernel.Ctx, m agent.Request) {
 			return
 		}
 	}
-	c.Question().Answer(agent.Reply{Result: fmt.Appendf(nil, `{ "sessionId":%q, "modes":{"currentModeId":"x"},"extra":1.50,"_meta":{"theirs":true}}`, f.id())}, nil)
+	c.Question().Answer(agent.Reply{Result: fmt.Appendf(nil, `{ "sessionId":%q, "modes":{"currentModeId":"x","availableModes":[{"id":"x","name":"X"},{"id":"y","name":"Y"}]},"configOptions":[{"id":"way","category":"mode","name":"W","type":"select","currentValue":"x","options":[]},{"id":"model","name":"M","type":"select","currentValue":"m","options":[]}],"extra":1.50,"_meta":{"theirs":true}}`, f.id())}, nil)
 }
 
 // do runs in a turn of the agent.
@@ -204,6 +226,31 @@ func (f *fakeAgent) end(result string) {
 	f.of.pod.t.Helper()
 	f.do(func(*kernel.Ctx) error {
 		f.turn.Answer(agent.Reply{Result: []byte(result)}, nil)
+		return nil
+	})
+}
+
+// other is the n-th request beside session/new and prompts.
+func (f *fakeAgent) other(n int) *other {
+	f.of.pod.t.Helper()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.others) <= n {
+		f.of.pod.t.Fatalf("agent %d was asked %d other things, want more than %d", f.n, len(f.others), n)
+	}
+	return f.others[n]
+}
+
+// reply answers the n-th of those.
+func (f *fakeAgent) reply(n int, result string, bad *jsonrpc.Error) {
+	f.of.pod.t.Helper()
+	o := f.other(n)
+	f.do(func(*kernel.Ctx) error {
+		if bad != nil {
+			o.question.Fail(bad)
+		} else {
+			o.question.Answer(agent.Reply{Result: []byte(result)}, nil)
+		}
 		return nil
 	})
 }

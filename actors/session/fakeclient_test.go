@@ -89,7 +89,7 @@ func (c *client) Request(by *kernel.Ctx, out tunnel.Out) (kernel.Ticket, error) 
 	return by.Request(c.ref, carried_{out})
 }
 
-func (c *client) Call(by *kernel.Ctx, _, _ string, params []byte) (kernel.Ticket, error) {
+func (c *client) Call(by *kernel.Ctx, stream, method string, params []byte) (kernel.Ticket, error) {
 	ticket, err := by.Request(c.ref, relayed{})
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -100,7 +100,14 @@ func (c *client) Call(by *kernel.Ctx, _, _ string, params []byte) (kernel.Ticket
 		by.Cancel(ticket)
 		return kernel.Ticket{}, &kernel.Overloaded{Scope: "outbound_frames"}
 	}
-	c.said = append(c.said, "ask "+string(params))
+	switch {
+	case method == acp.MethodPermission:
+		c.said = append(c.said, "ask "+string(params))
+	case stream == "":
+		c.said = append(c.said, "ask at once "+method+" "+string(params))
+	default:
+		c.said = append(c.said, "ask "+method+" "+string(params))
+	}
 	return ticket, nil
 }
 

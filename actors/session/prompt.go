@@ -23,6 +23,7 @@ type prompt struct {
 	owed   *kernel.Obligation // the pod's count of turns
 	heard  time.Time          // of the agent
 	noise  int64              // of the agent, at the last look
+	noisy  func() int64       // of the agent that has the prompt, also when it is gone
 	quiet  func()             // takes the timer of agent.turn_idle_timeout back
 	late   func()             // takes the timer of agent.cancel_timeout back
 }
@@ -126,7 +127,8 @@ func (x *session) sendPrompt() {
 		return
 	}
 	x.prompt.held = nil
-	if x.c.Now().Sub(x.conv.turned) > leavesWithin || !x.keepPrompt() {
+	x.prompt.noisy = x.conv.noise
+	if x.c.Now().Sub(x.conv.turned) > leavesWithin || x.conv.noise == nil || !x.keepPrompt() {
 		x.prompt.params = nil
 	}
 	x.advance(evSent, reply{})
@@ -149,7 +151,7 @@ func (x *session) keepPrompt() bool {
 // unheard tells whether the agent left by itself without having shown that it heard of the prompt.
 func (x *session) unheard(err error) bool {
 	var exited *agent.Exited
-	return x.prompt.params != nil && x.turn.phase == running && x.prompt.noise == x.conv.noisy() && asError(err, &exited) && exited.Reason == ""
+	return x.prompt.params != nil && x.turn.phase == running && x.prompt.noise == x.prompt.noisy() && asError(err, &exited) && exited.Reason == ""
 }
 
 // onPromptAnswer is the agent's answer, after every update that it wrote before.

@@ -108,7 +108,7 @@ func (a *actor) request(q *kernel.Question, m Request) {
 		return
 	}
 	if m.Wire != nil {
-		m.Wire.id.Store(id)
+		m.Wire.Got(id)
 	}
 	frame := jsonrpc.AppendRequest(make([]byte, 0, len(m.Params)+len(m.Method)+80), jsonrpc.IntID(id), m.Method, m.Params)
 	if err := a.run.send(frame, m.Held); err != nil {

@@ -24,6 +24,9 @@ type Request struct {
 // Wire is the id that one Request got on the wire, by which the agent speaks of it. Safe from any goroutine.
 type Wire struct{ id atomic.Int64 }
 
+// Got notes the id. The agent calls it, before it can be heard of the request.
+func (w *Wire) Got(id int64) { w.id.Store(id) }
+
 // Is tells whether that is the id of the request; false before it is sent.
 func (w *Wire) Is(id int64) bool { return w != nil && id != 0 && w.id.Load() == id }
 
