@@ -32,7 +32,7 @@ func TestInitializeOffersTheContract(t *testing.T) {
 	}
 	must(t, json.Unmarshal([]byte(raw), &got))
 	var want map[string]any
-	must(t, json.Unmarshal([]byte(`{"protocolVersion":1,"agentCapabilities":{"loadSession":false,
+	must(t, json.Unmarshal([]byte(`{"protocolVersion":1,"agentCapabilities":{"loadSession":true,
 		"mcpCapabilities":{"http":false,"sse":false,"acp":true,"_meta":{"dev.openab/acp":true}},
 		"sessionCapabilities":{"resume":{},"close":{},"list":{}},
 		"promptCapabilities":{"image":true,"audio":false,"embeddedContext":false}},

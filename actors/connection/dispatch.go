@@ -100,6 +100,8 @@ func (a *conn) server(method string) func(*kernel.Ctx, *inbound) {
 		return a.newSession
 	case acp.MethodSessionResume:
 		return a.resumeSession
+	case acp.MethodSessionLoad, acp.MethodSessionFork, acp.MethodSessionDelete:
+		return a.offered(method)
 	case acp.MethodSessionPrompt:
 		return a.prompted
 	case acp.MethodSessionList:
@@ -110,58 +112,6 @@ func (a *conn) server(method string) func(*kernel.Ctx, *inbound) {
 		return a.forward
 	case acp.MethodAuthenticate, acp.MethodLogout:
 		return a.askAgent
-	}
-	return nil
-}
-
-// newSession checks initialized, schema, sessions, servers, in this order; what is left is the supervisor's.
-func (a *conn) newSession(c *kernel.Ctx, f *inbound) {
-	p, bad := session.ParseNew(f.Params, a.client.hello.Load().servers)
-	if bad == nil {
-		bad = a.roomForSession(f)
-	}
-	if bad == nil {
-		bad = p.CheckServers(a.cfg.ServersPerSession)
-	}
-	if bad != nil {
-		a.client.deny(f.ID, bad)
-		return
-	}
-	a.hand(c, f, opening, "", a.sessions(), func(req uint64, held *kernel.Lease) kernel.Msg {
-		return session.Open{Client: a.client, Req: req, Params: p, Held: held}
-	})
-}
-
-// resumeSession checks initialized, schema, servers, the shape of the id, sessions, in this order.
-func (a *conn) resumeSession(c *kernel.Ctx, f *inbound) {
-	p, bad := session.ParseResume(f.Params)
-	if bad == nil {
-		bad = p.CheckServers(a.cfg.ServersPerSession)
-	}
-	if bad == nil && !session.ValidID(p.SessionID) {
-		bad = acp.UnknownSession(p.SessionID)
-	}
-	if bad == nil {
-		var owned bool
-		f.opens = p.SessionID
-		if f.slot, owned = a.client.book.borrow(p.SessionID); !owned {
-			bad = a.roomForSession(f)
-		}
-	}
-	if bad != nil {
-		a.client.deny(f.ID, bad)
-		return
-	}
-	a.hand(c, f, opening, p.SessionID, a.sessions(), func(req uint64, held *kernel.Lease) kernel.Msg {
-		return session.Resume{Client: a.client, Req: req, Params: p, Held: held}
-	})
-}
-
-// roomForSession reserves the place of a session among those of the connection, before anything is done for it.
-func (a *conn) roomForSession(f *inbound) (bad *jsonrpc.Error) {
-	var err error
-	if f.slot, err = a.seat.owned.Admit(a.seat.entrance.sessions.Of(a.seat.name)); err != nil {
-		return overloadOf(err)
 	}
 	return nil
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/acpod/acpod/actors/provider/mcpjson"
 	"github.com/acpod/acpod/actors/session"
 	"github.com/acpod/acpod/actors/session/agent"
+	"github.com/acpod/acpod/actors/session/store"
 	"github.com/acpod/acpod/actors/tunnel"
 	"github.com/acpod/acpod/runtime/admission"
 	"github.com/acpod/acpod/runtime/inspect"
@@ -36,6 +37,7 @@ type life struct {
 	state     string          // the state folder, "" = there is none
 	ledger    *fileLedger     // nil = there is no state folder
 	keys      capability.Ledger
+	records   *store.Files // of sessions; nil = they are in memory, or there are none
 	kernel    *kernel.Kernel
 	inspector *inspect.Inspector // nil: a command that nobody looks into
 	flight    *inspect.Flight
@@ -78,6 +80,7 @@ func prepare(o Options) (*life, error) {
 	if err != nil {
 		l.flight.Stop()
 		l.ledger.close()
+		l.closeRecords()
 		l.sockets.close()
 		return nil, err
 	}
@@ -168,6 +171,7 @@ func (l *life) composeSessions(desk capability.DeskConfig, facadeURL string, sup
 	}
 	l.tunnels, l.admission = &tunnel.Stats{}, admission.New()
 	sessionCfg.TunnelStats, sessionCfg.Admission = l.tunnels, l.admission
+	sessionCfg.Store = l.openRecords()
 	l.sessions = session.New(sessionCfg)
 	connectionCfg := connectionConfig(cfg, version)
 	connectionCfg.Admission = l.admission

@@ -39,7 +39,7 @@ func prepared(t *testing.T) (*life, *kerneltest.Log, chan os.Signal) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { l.ready.remove(); l.sockets.close(); l.ledger.close() })
+	t.Cleanup(func() { l.ready.remove(); l.sockets.close(); l.ledger.close(); l.closeRecords() })
 	return l, log, signals
 }
 

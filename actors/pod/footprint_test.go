@@ -298,7 +298,9 @@ func TestARememberedKeyCostsWhatIsPromised(t *testing.T) {
 
 func TestARecordOfASuspendedSessionCostsWhatIsPromised(t *testing.T) {
 	s := measuredPod(t, strings.Replace(openConfig, "[agent]\n", "[agent]\nsession_ttl = \"10ms\"\n", 1)+"[limits]\nsessions_per_connection = 10000\n")
+	asleep := 0
 	open := func(n int) {
+		asleep += n
 		socket, in := opened(t, s.at.Public)
 		for i := range n {
 			say(t, socket, `{"jsonrpc":"2.0","id":`+strconv.Itoa(1000+i)+`,"method":"session/new","params":{"cwd":"/","mcpServers":[]}}`)
@@ -308,7 +310,15 @@ func TestARecordOfASuspendedSessionCostsWhatIsPromised(t *testing.T) {
 		kerneltest.Eventually(t, "all are suspended", func() bool {
 			_, text := s.get(t, "http://"+s.at.Debug+"/debug/tree?depth=1")
 			var root inspect.Root
-			return json.Unmarshal([]byte(text), &root) == nil && root.Pod["sessions"] == 0 && root.Pod["connections"] == 0
+			if json.Unmarshal([]byte(text), &root) != nil || root.Pod["sessions"] != 0 || root.Pod["connections"] != 0 {
+				return false
+			}
+			for _, child := range root.Children { // their records are written, and let go
+				if child.Kind == "sessions" {
+					return child.Attrs["suspended"] == float64(asleep)
+				}
+			}
+			return false
 		})
 	}
 	open(1)

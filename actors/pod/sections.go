@@ -112,7 +112,6 @@ func sessionConfig(l *config.Loaded, process agent.Config, desk capability.DeskC
 		Servers:           l.Limits.ServersPerSession,
 		SessionTTL:        l.Agent.SessionTTL,
 		Retention:         l.State.Retention,
-		RecordsBytes:      recordsBytes(l.Limits),
 		NewTimeout:        l.Agent.NewTimeout,
 		TurnIdleTimeout:   l.Agent.TurnIdleTimeout,
 		CancelTimeout:     l.Agent.CancelTimeout,

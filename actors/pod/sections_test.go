@@ -74,7 +74,7 @@ sessions_per_key = 4
 		"session": {sessions, []string{
 			"Agent.Command", "Agent.Client", "Agent.Dir", "Agent.Env", "Agent.LineBytes", "Agent.LineWait", "Agent.StartTimeout", "Agent.StopGrace", "Agent.StdinTimeout", "Agent.Secrets", "Agent.Version", "Agent.Guardian", "Agent.Log",
 			"Desk.Tag", "Desk.Owner", "Desk.View", "Desk.Audit", "Desk.Ledger", "Desk.Open", "Desk.Schemas", "Desk.Roster", "Desk.Configured", "Desk.Pins", "Desk.PinScope", "Desk.Log", "Desk.Limits.KeepResult", "Desk.Limits.Calls", "Desk.Limits.Keys", "Desk.Limits.Names", "Desk.Limits.Servers", "Desk.Limits.KeptBytes", "Desk.Limits.PageBytes",
-			"Tunnel.Pages", "Tunnel.Calls", "Tunnel.Connect", "Tunnel.Disconnect", "TunnelStats", "Log", "Admission", "Proxy",
+			"Tunnel.Pages", "Tunnel.Calls", "Tunnel.Connect", "Tunnel.Disconnect", "TunnelStats", "Log", "Admission", "Proxy", "Store",
 		}},
 		"facade": {facadeConfig(loaded, desk, nil, "v1"), []string{
 			"Socket", "Callers", "Bytes", "Connections", "ReadTimeout",

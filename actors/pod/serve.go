@@ -44,6 +44,7 @@ func Serve(o Options) error {
 		return err
 	}
 	defer life.ledger.close()
+	defer life.closeRecords()
 	defer life.flight.Stop()
 	defer life.sockets.close()
 	defer life.ready.remove()

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/acpod/acpod/actors/session"
+	"github.com/acpod/acpod/actors/session/store"
 	"github.com/acpod/acpod/runtime/process"
 )
 
@@ -31,6 +33,31 @@ func (l *life) openState() {
 			"lines", l.ledger.damaged, "file", l.ledger.aside)
 	}
 	l.keys, l.state = l.ledger, dir
+}
+
+// openRecords opens the records of sessions. Without a state folder, or in one that cannot be used, they end with the pod.
+func (l *life) openRecords() session.Store {
+	opts := store.Options{Memory: recordsBytes(l.cfg.Limits), Log: l.log}
+	if l.state == "" {
+		return store.NewMemory(opts)
+	}
+	records, err := store.Open(l.state, opts)
+	if err != nil {
+		l.log.Warn("sessions do not outlive this pod", "error", err)
+		return store.NewMemory(opts)
+	}
+	l.records = records
+	return records
+}
+
+// closeRecords lets go of the folder, after all who write into it have ended.
+func (l *life) closeRecords() {
+	if l.records == nil {
+		return
+	}
+	if err := l.records.Close(); err != nil {
+		l.log.Warn("the folder of sessions was not closed well", "error", err)
+	}
 }
 
 // guard ends what an earlier pod left, starts the guardian and makes this process the parent of orphans, before any other child process.

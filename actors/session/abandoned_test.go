@@ -31,6 +31,7 @@ func TestAnAbandonedSessionAnswersCountsAndFreesEverythingOnce(t *testing.T) {
 		p.agents.last().say("one", "two")
 		p.agents.last().askPermission(5)
 	}
+	var others atomic.Pointer[client] // who came back, and may have the session again when it was given up
 	for what, tc := range map[string]struct {
 		at   string
 		play func(p *pod, c *client, id string) // up to where it is held
@@ -64,6 +65,7 @@ func TestAnAbandonedSessionAnswersCountsAndFreesEverythingOnce(t *testing.T) {
 			crowd(p, c)
 			p.settle()
 			other := p.client("k", 0)
+			others.Store(other)
 			go func() { other.resume(id, roomServer) }()
 		}},
 		"in granting itself to another": {"granted", func(p *pod, c *client, id string) {
@@ -71,6 +73,7 @@ func TestAnAbandonedSessionAnswersCountsAndFreesEverythingOnce(t *testing.T) {
 			p.settle()
 			go func() {
 				other := p.client("k", 0)
+				others.Store(other)
 				other.hold = c.hold
 				other.resume(id, roomServer)
 			}()
@@ -112,6 +115,10 @@ func TestAnAbandonedSessionAnswersCountsAndFreesEverythingOnce(t *testing.T) {
 					t.Error("the client owns it still")
 				}
 				c.leave()
+				if other := others.Swap(nil); other != nil {
+					other.leave()
+				}
+				p.after(p.s.cfg.SessionTTL)
 				p.atRest()
 			})
 		})

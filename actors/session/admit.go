@@ -17,19 +17,19 @@ var supervision = kernel.Intensity{Max: 100, Window: 10 * time.Second}
 
 // supervisor is one generation of `sessions`.
 type supervisor struct {
-	s       *Sessions
-	c       *kernel.Ctx
-	records map[string]*record
-	refs    map[kernel.Ref]*record
-	seq     uint64
-	slots   *admission.Group // of the living, and of those that are admitted and do not live yet
-	places  places
-	asleep  int // suspended records
-	// asleepBytes is what they hold.
-	asleepBytes int64
-	attaching   map[kernel.Ticket]*entry
-	errands     map[kernel.Ref]*errandPlace
-	errandSeq   int
+	s         *Sessions
+	c         *kernel.Ctx
+	records   map[string]*record
+	refs      map[kernel.Ref]*record
+	dozing    map[string]doze
+	last      time.Time        // that was given to a record
+	slots     *admission.Group // of the living, and of those that are admitted and do not live yet
+	places    places
+	attaching map[kernel.Ticket]*entry
+	errands   map[kernel.Ref]*errandPlace
+	errandSeq int
+	// renewEvery is how often leases are renewed, 0 = none of them ends.
+	renewEvery time.Duration
 }
 
 // Messages to the supervisor from its sessions and itself.
@@ -45,8 +45,8 @@ type (
 )
 
 func newSupervisor(s *Sessions) *supervisor {
-	return &supervisor{s: s, records: make(map[string]*record), refs: make(map[kernel.Ref]*record), attaching: make(map[kernel.Ticket]*entry),
-		errands: make(map[kernel.Ref]*errandPlace)}
+	return &supervisor{s: s, records: make(map[string]*record), refs: make(map[kernel.Ref]*record), dozing: make(map[string]doze),
+		attaching: make(map[kernel.Ticket]*entry), errands: make(map[kernel.Ref]*errandPlace)}
 }
 
 // Start implements kernel.Starter.
@@ -63,6 +63,16 @@ func (v *supervisor) Start(c *kernel.Ctx) error {
 	return nil
 }
 
+// now is the time, later than any that it said before: what is ordered by it is ordered.
+func (v *supervisor) now() time.Time {
+	now := v.c.Now()
+	if !now.After(v.last) {
+		now = v.last.Add(1)
+	}
+	v.last = now
+	return now
+}
+
 // Receive implements kernel.Behavior.
 func (v *supervisor) Receive(c *kernel.Ctx, m kernel.Msg) error {
 	v.c = c
@@ -70,7 +80,13 @@ func (v *supervisor) Receive(c *kernel.Ctx, m kernel.Msg) error {
 	case Open:
 		v.onOpen(m)
 	case Resume:
-		v.onResume(m)
+		v.enter(v.about(kindResume, m.Client, m.Req, m.Params, m.Held))
+	case Load:
+		v.enter(v.about(kindLoad, m.Client, m.Req, m.Params, m.Held))
+	case Fork:
+		v.enter(v.about(kindFork, m.Client, m.Req, m.Params, m.Held))
+	case Delete:
+		v.enter(v.about(kindDelete, m.Client, m.Req, &Params{SessionParams: acp.SessionParams{SessionID: m.Session}}, nil))
 	case List:
 		v.onList(m)
 	case Ask:
@@ -81,6 +97,27 @@ func (v *supervisor) Receive(c *kernel.Ctx, m kernel.Msg) error {
 		v.onErrandClaim(m)
 	case learnAgain:
 		v.learn()
+	case listed:
+		v.onListed(m)
+	case taken:
+		v.onTaken(m)
+	case stored:
+		v.onStored(m)
+	case keepRecord:
+		v.onKeep(m.change, c.Question())
+	case changed:
+		v.onKeep(m.change, nil)
+	case dropRecord:
+		v.onDrop(m)
+	case renew:
+		v.onRenew()
+	case renewed:
+		v.onRenewed(m)
+	case swept:
+		if m.err != nil {
+			c.Refuse("session_records")
+			c.Log().Warn("old records of sessions were not all removed", "err", m.err.Error())
+		}
 	case checked:
 		v.onChecked(m)
 	case claimSlot:
@@ -103,14 +140,33 @@ func (v *supervisor) Receive(c *kernel.Ctx, m kernel.Msg) error {
 	}
 	v.s.living.Store(int64(len(v.refs)))
 	c.Attr("living", len(v.refs))
-	c.Attr("suspended", v.asleep)
 	c.Attr("tokens", v.s.tokens.Live())
+	v.showRecords()
 	return nil
+}
+
+// showRecords shows what the store has.
+func (v *supervisor) showRecords() {
+	f := v.s.cfg.Store.Figures()
+	v.c.Attr("records", f.Kind)
+	v.c.Attr("suspended", f.Records-f.Held)
+	for name, n := range map[string]int64{"records_forgotten": f.Forgotten, "records_aside": f.Aside, "records_failed": f.Failed} {
+		if n > 0 {
+			v.c.Attr(name, n)
+		}
+	}
 }
 
 // entry takes a request, and with it the duty to answer it until a session has it.
 func (v *supervisor) entry(client Client, req uint64, params *Params, held *kernel.Lease) *entry {
 	return &entry{client: client, req: req, params: params, held: held, owed: v.c.Own("answer", releaseAnswer("", client, req))}
+}
+
+// about takes a request about a session that there is.
+func (v *supervisor) about(k kind, client Client, req uint64, params *Params, held *kernel.Lease) *entry {
+	e := v.entry(client, req, params, held)
+	e.kind, e.id = k, params.SessionID
+	return e
 }
 
 func (v *supervisor) onOpen(m Open) {
@@ -119,57 +175,82 @@ func (v *supervisor) onOpen(m Open) {
 		v.refuse(e, jsonrpc.Draining(0))
 		return
 	}
-	if !v.admit(e, wayNew, m.Client.Key()) {
-		return
+	if v.admit(e, wayNew, m.Client.Key()) {
+		v.begin(e)
 	}
-	v.seq++
-	now := v.c.Now()
-	rec := &record{id: v.s.newID(), owner: owner{key: m.Client.Key(), secret: m.Client.Secret()}, seq: v.seq, created: now, updated: now, under: e}
+}
+
+// begin gives an admitted request a session that was not there.
+func (v *supervisor) begin(e *entry) {
+	now := v.now()
+	rec := &record{id: v.s.newID(), owner: owner{key: e.client.Key(), secret: e.client.Secret()}, created: now, updated: now, under: e}
 	e.rec = rec
 	v.records[rec.id] = rec
 	v.check(e)
 }
 
-func (v *supervisor) onResume(m Resume) {
-	e := v.entry(m.Client, m.Req, m.Params, m.Held)
-	e.resume = true
-	rec := v.records[m.Params.SessionID]
-	if rec == nil || rec.closed() || !rec.owner.admits(m.Client.Key(), m.Client.Secret()) {
-		v.refuse(e, acp.UnknownSession(m.Params.SessionID))
-		return
-	}
-	e.rec = rec
-	v.resume(e)
-}
-
-// resume admits the resume of a session that is known, after those that came before it.
-func (v *supervisor) resume(e *entry) {
-	rec := e.rec
+// enter lets in a request about a session that there is, after those that came before it. Who may not have the session is told what is told of
+// one that is not there.
+func (v *supervisor) enter(e *entry) {
+	rec := v.records[e.id]
 	switch {
-	case v.s.draining.Load():
-		v.refuse(e, jsonrpc.Draining(0))
-	case rec.under != nil || v.leaving(rec):
+	case rec != nil && (rec.closed() || !rec.unread && !rec.owner.admits(e.client.Key(), e.client.Secret())):
+		v.refuse(e, acp.UnknownSession(e.id))
+	case rec != nil && (rec.under != nil || v.leaving(rec)):
 		if len(rec.behind) == maxBehind {
 			v.refuse(e, jsonrpc.BusyError())
 			return
 		}
 		rec.behind = append(rec.behind, e)
-	case rec.living():
-		if v.admit(e, wayJoin, rec.owner.key) {
-			rec.under = e
-			v.check(e)
+	case v.s.draining.Load() && e.kind != kindDelete:
+		v.refuse(e, jsonrpc.Draining(0))
+	case !v.offers(e.kind):
+		v.refuse(e, jsonrpc.UnknownMethod(methods[e.kind]))
+	case rec == nil:
+		if e.kind == kindFork && !v.admit(e, wayNew, e.client.Key()) || e.back() && !v.admit(e, wayBack, e.client.Key()) {
+			return
 		}
+		rec = &record{id: e.id, unread: true, under: e}
+		e.rec, v.records[e.id] = rec, rec
+		v.take(e)
+	case e.kind == kindFork:
+		if v.admit(e, wayNew, e.client.Key()) {
+			e.rec = rec
+			v.fork(e, rec.inner)
+		}
+	case e.kind == kindDelete:
+		e.rec, rec.under = rec, e
+		v.hand(e, remove{client: e.client, req: e.req})
 	default:
-		if v.admit(e, wayBack, rec.owner.key) {
+		if e.rec = rec; v.admit(e, wayJoin, rec.owner.key) {
 			rec.under = e
 			v.check(e)
 		}
 	}
 }
 
-// leaving tells whether a living session has decided to end and its end has not come yet.
+// methods are the names of what comes in.
+var methods = [...]string{kindNew: acp.MethodSessionNew, kindResume: acp.MethodSessionResume, kindLoad: acp.MethodSessionLoad, kindFork: acp.MethodSessionFork,
+	kindDelete: acp.MethodSessionDelete}
+
+// offers tells whether the agent does what such a request asks for: a client was offered no more.
+func (v *supervisor) offers(k kind) bool {
+	info, _ := v.s.learned.Now()
+	switch k {
+	case kindLoad:
+		return info != nil && info.LoadSession
+	case kindFork:
+		return info != nil && info.Session.Fork
+	case kindDelete:
+		return info != nil && info.Session.Delete
+	case kindNew, kindResume:
+	}
+	return true
+}
+
+// leaving tells whether a session has decided to end and its end has not come yet, or its record is being let go.
 func (v *supervisor) leaving(rec *record) bool {
-	return rec.living() && end(rec.life.ending.Load()) != endUnknown
+	return rec.kept.then != stays || rec.living() && end(rec.life.ending.Load()) != endUnknown
 }
 
 // admit reserves what an entry needs that comes in that way, before anything is done for it, or refuses it.
@@ -219,7 +300,7 @@ func (v *supervisor) onChecked(m checked) {
 		v.fail(e, m.bad)
 		return
 	}
-	if e.resume && rec.living() {
+	if e.back() && rec.living() {
 		if v.leaving(rec) { // it decided to end meanwhile: what follows that end decides
 			v.again(e)
 			return
@@ -231,9 +312,8 @@ func (v *supervisor) onChecked(m checked) {
 		v.fail(e, jsonrpc.Draining(0))
 		return
 	}
-	if e.way == wayJoin && !v.admit(e, wayBack, rec.owner.key) { // it lived when this began, and was suspended meanwhile
-		rec.under = nil
-		v.next(rec)
+	if e.way == wayJoin { // it lived when this began, and was suspended meanwhile
+		v.again(e)
 		return
 	}
 	if v.s.cfg.Driver == DriverNone {
@@ -245,8 +325,13 @@ func (v *supervisor) onChecked(m checked) {
 
 // attach hands the resume of a living session to it.
 func (v *supervisor) attach(e *entry) {
-	m := attach{client: e.client, req: e.req, params: e.params, folders: e.folders, held: e.held}
+	m := attach{client: e.client, req: e.req, params: e.params, folders: e.folders, held: e.held, load: e.kind == kindLoad}
 	e.held = nil // the message brings it
+	v.hand(e, m)
+}
+
+// hand gives a request to its living session, which answers it.
+func (v *supervisor) hand(e *entry, m kernel.Msg) {
 	ticket, err := v.c.Request(e.rec.ref, m)
 	var full *kernel.Overloaded
 	switch {
@@ -259,12 +344,19 @@ func (v *supervisor) attach(e *entry) {
 	}
 }
 
-// again lets a resume wait for the end of the session that it found ending.
+// again lets a request wait for the end of the session that it found ending.
 func (v *supervisor) again(e *entry) {
-	e.rec.under = nil
-	e.rec.behind = append([]*entry{e}, e.rec.behind...)
-	if !e.rec.living() {
-		v.next(e.rec)
+	rec := e.rec
+	rec.under = nil
+	e.slot.Release()
+	e.slot = nil
+	rec.behind = append([]*entry{e}, rec.behind...)
+	switch {
+	case rec.living():
+	case rec.kept.then != stays:
+		v.work(rec)
+	default:
+		v.next(rec)
 	}
 }
 
@@ -286,7 +378,7 @@ func (v *supervisor) onAnswer(a kernel.Answer) {
 	rec.under = nil
 	if granted, _ := a.Msg.(attached); bool(granted) { // a refused one leaves no trace
 		rec.note(e.client.Rank())
-		rec.cwd, rec.updated = e.folders.Cwd, v.c.Now()
+		rec.cwd, rec.updated = e.folders.Cwd, v.now()
 	}
 	v.next(rec)
 }
@@ -294,18 +386,17 @@ func (v *supervisor) onAnswer(a kernel.Answer) {
 // spawn starts the session of an admitted entry.
 func (v *supervisor) spawn(e *entry, s slot) {
 	rec := e.rec
-	if e.resume {
-		v.wakes(rec)
-	}
 	rec.life = &life{}
+	if rec.kept.shelf != nil {
+		rec.kept.shelf.life.Store(rec.life)
+	}
 	b := birth{id: rec.id, owner: rec.owner, life: rec.life, folders: e.folders, meta: keepMeta(v.c, e.params.Meta, v.s.cfg.ForwardMeta),
-		slot: s, carried: rec.carried, open: &opener{client: e.client, req: e.req, params: e.params, held: e.held, resume: e.resume}}
+		slot: s, carried: rec.carried, known: rec.declared, pins: rec.pins,
+		open: &opener{client: e.client, req: e.req, params: e.params, held: e.held, resume: e.back(), load: e.kind == kindLoad, fork: e.copies}}
 	ref, err := v.spawnNamed(b)
 	if err != nil {
 		v.c.Log().Error("a session could not be started", "session", acp.SessionTag(rec.id), "err", err.Error())
-		if e.resume {
-			v.sleeps(rec)
-		}
+		rec.life = nil
 		v.places.free(rec)
 		v.fail(e, jsonrpc.InternalError(jsonrpc.ReasonInternal, "the session could not be started: try again"))
 		return
@@ -314,7 +405,7 @@ func (v *supervisor) spawn(e *entry, s slot) {
 	e.owed.Discharge()
 	e.owed = nil // the session owes it from its first step on
 	rec.ref, rec.under, rec.first = ref, nil, e
-	rec.cwd, rec.updated = e.folders.Cwd, v.c.Now()
+	rec.cwd, rec.additional, rec.updated = e.folders.Cwd, e.folders.Additional, v.now()
 	rec.note(e.client.Rank())
 	v.refs[ref] = rec
 	v.next(rec)
@@ -348,11 +439,15 @@ func (v *supervisor) Free(error) {
 func (v *supervisor) fail(e *entry, bad *jsonrpc.Error) {
 	rec := e.rec
 	rec.under = nil
-	if !e.resume {
-		delete(v.records, rec.id)
-	}
 	v.refuse(e, bad)
-	v.next(rec)
+	switch {
+	case rec.living():
+		v.next(rec)
+	case e.back() || e.kind == kindDelete:
+		v.part(rec, released)
+	default:
+		v.part(rec, deleted)
+	}
 }
 
 func (v *supervisor) refuse(e *entry, bad *jsonrpc.Error) {
@@ -361,4 +456,41 @@ func (v *supervisor) refuse(e *entry, bad *jsonrpc.Error) {
 	if e.owed == nil || e.owed.Discharge() {
 		e.client.Respond("", e.req, nil, nil, bad)
 	}
+}
+
+// noRecord is what a client is told of a record that the store does not give.
+func (v *supervisor) noRecord(e *entry, err error) *jsonrpc.Error {
+	var held *HeldError
+	switch {
+	case errors.Is(err, ErrNoRecord):
+		return acp.UnknownSession(e.id)
+	case errors.As(err, &held):
+		return jsonrpc.InternalError(jsonrpc.ReasonInternal, held.Error())
+	}
+	v.c.Refuse("session_records")
+	v.c.Log().Error("the record of a session", "session", acp.SessionTag(e.id), "err", err.Error())
+	return jsonrpc.InternalError(jsonrpc.ReasonInternal, "the session's record cannot be read now: the pod's log says why")
+}
+
+// onKeep is a session's news of what outlives the pod.
+func (v *supervisor) onKeep(m change, who *kernel.Question) {
+	rec := v.records[m.id]
+	if rec == nil || !rec.living() || rec.kept.then != stays {
+		who.Fail(kernel.ErrStopped)
+		return
+	}
+	rec.follows(m)
+	rec.updated = v.now()
+	v.write(rec, who)
+}
+
+// onDrop is a session that was closed.
+func (v *supervisor) onDrop(m dropRecord) {
+	rec, q := v.records[m.id], v.c.Question()
+	if rec == nil {
+		q.Answer(struct{}{}, nil)
+		return
+	}
+	rec.kept.parted = append(rec.kept.parted, q)
+	v.part(rec, deleted)
 }

@@ -80,12 +80,18 @@ func (x *session) relay(a *ask) {
 		return
 	}
 	client := x.client
-	x.out.push(&item{weight: pinned, act: func() error {
+	it := &item{weight: pinned, act: func() error {
 		if x.client != client || !x.waits(a) || !a.ticket.IsZero() {
 			return nil
 		}
 		return x.call(a, x.id)
-	}})
+	}}
+	if x.loadWaits() { // for the very turn that asks, and until then nothing of it is said
+		if it.act() == nil {
+			return
+		}
+	}
+	x.out.push(it)
 }
 
 // call asks the client now, in that stream.

@@ -28,36 +28,63 @@ func (x *session) begin() {
 		if x.s.cfg.FacadeURL != "" {
 			x.facade = facadeReport{state: facadeReady}
 		}
+		if open.resume { // there is nobody who could remember
+			x.memory = memoryFresh
+		}
 		x.opened(nil)
 		return
 	}
 	x.wantAgent()
 }
 
-// opened answers the request that the session was opened for. result is the agent's answer of session/new.
+// opened is the end of what the session was opened with, or opened again: its record is written, then its client is answered. result is the
+// agent's answer.
 func (x *session) opened(result []byte) {
-	r := x.opening
-	x.opening = nil
-	x.life.opened.Store(true)
 	x.idleFor = x.c.Now()
-	if x.client == nil { // it left meanwhile: lose has ended a session that was new
-		r.owed.Moot()
+	if x.client == nil && x.open.resume { // it left meanwhile: lose has ended a session that was new
+		x.opening.owed.Moot()
+		x.opening = nil
 		x.out.held = false
+		x.life.opened.Store(true)
 		x.armTTL()
+	}
+	if bad := x.offered(result); bad != nil && x.opening != nil {
+		x.failOpening(bad)
 		return
 	}
-	body, err := x.openResult(result)
+	x.keep()
+}
+
+// answerOpening answers the request that the session was opened for.
+func (x *session) answerOpening() {
+	r := x.opening
+	if r == nil {
+		return
+	}
+	body, err := x.openResult()
 	if err != nil {
-		x.failOpening(jsonrpc.InternalError(jsonrpc.ReasonInternal, "the agent's answer to session/new is no object"))
+		x.failOpening(jsonrpc.InternalError(jsonrpc.ReasonInternal, "the agent's answer to "+x.conv.asked.method()+" is no object"))
 		return
 	}
+	x.opening = nil
+	x.given()
+	x.life.opened.Store(true)
 	x.granted()
-	x.out.first(&item{weight: pinned, answer: true, act: func() error {
+	it := &item{weight: pinned, answer: true, act: func() error {
 		r.give(x.id, body, nil, nil)
 		return nil
-	}})
+	}}
+	if x.open.load { // behind all that was replayed
+		x.out.held = false
+		x.out.push(it)
+		return
+	}
+	x.out.first(it)
 	x.out.held = false
 	x.out.flush()
+	x.askAgain()
+	x.credits(x.turn.phase == ending)
+	x.armTTL()
 }
 
 // failOpening answers the opening request with an error and ends the session: for good when it was new.
@@ -72,40 +99,33 @@ func (x *session) failOpening(bad *jsonrpc.Error) {
 	x.end(how, bad)
 }
 
-// openResult is the agent's result with our id and our _meta; of a resume, only ours.
-func (x *session) openResult(result []byte) ([]byte, error) {
+// openResult is the agent's result with our id and our _meta; where no agent was asked, what it offered before.
+func (x *session) openResult() ([]byte, error) {
 	meta := []jsonrpc.Edit{{Name: acp.MetaServers, Value: x.serversObject()}}
 	if token := x.clientToken(); token != nil {
 		meta = append(meta, jsonrpc.Edit{Name: acp.MetaFacade, Value: token})
 	}
-	if x.open != nil && x.open.resume {
+	id := jsonrpc.Edit{Name: "sessionId"}
+	if x.open.resume {
 		meta = append(meta, jsonrpc.Edit{Name: acp.MetaSession, Value: x.account()})
-		return acp.WithMetaAnd(nil, meta, x.settings.edits()...)
+	} else {
+		id.Value = jsonrpc.AppendString(nil, x.id)
 	}
-	return acp.WithMetaAnd(result, meta, jsonrpc.Edit{Name: "sessionId", Value: jsonrpc.AppendString(nil, x.id)})
-}
-
-// resumeResult answers a resume of a living session.
-func (x *session) resumeResult() []byte {
-	meta := []jsonrpc.Edit{{Name: acp.MetaSession, Value: x.account()}, {Name: acp.MetaServers, Value: x.serversObject()}}
-	if token := x.clientToken(); token != nil {
-		meta = append(meta, jsonrpc.Edit{Name: acp.MetaFacade, Value: token})
+	edits := []jsonrpc.Edit{id}
+	if x.offer.result == nil { // no agent was asked: it stands as it stood
+		edits = append(edits, x.settings.edits()...)
 	}
-	body, _ := acp.WithMetaAnd(nil, meta, x.settings.edits()...) // an empty object takes members
-	return body
+	return acp.WithMetaAnd(x.offer.result, meta, edits...)
 }
 
 // account is `_meta["acpod.dev/session"]`: what a client that comes back has to know. Told once: what was missed begins anew.
 func (x *session) account() jsontext.Value {
-	state, alive := "idle", "alive"
+	state := "idle"
 	if x.turn.phase != idle {
 		state = "running"
 	}
-	if x.fresh {
-		alive = "fresh"
-	}
 	b := append([]byte(`{"state":"`), state...)
-	b = append(append(b, `","agent":"`...), alive...)
+	b = append(append(b, `","agent":"`...), x.memory.String()...)
 	b = strconv.AppendInt(append(b, `","missed_updates":`...), x.out.missed, 10)
 	b = strconv.AppendInt(append(b, `,"missed_bytes":`...), x.out.missedBytes, 10)
 	b = append(b, `,"last_turn":`...)
@@ -114,7 +134,7 @@ func (x *session) account() jsontext.Value {
 	} else {
 		b = append(b, x.lastTurn...)
 	}
-	x.out.missed, x.out.missedBytes, x.fresh = 0, 0, false
+	x.out.missed, x.out.missedBytes, x.memory = 0, 0, memoryAlive
 	return append(b, '}')
 }
 
@@ -148,33 +168,35 @@ func (x *session) onAttach(m attach) {
 		x.own(m.client)
 		x.publish() // before the answer: who has read that finds the session in its list
 	}
+	names := len(x.declared)
+	changed := !x.folders.same(m.folders)
 	x.folders, x.meta = m.folders, keepMeta(x.c, m.params.Meta, x.s.cfg.ForwardMeta)
 	x.declare(m.client, declared, same)
+	changed = changed || len(x.declared) != names
 	if !x.owned.Owed() { // this generation was abandoned, and the supervisor answers
 		return
 	}
-	r := x.owe("session/resume", m.client, m.req)
+	open := &opener{client: m.client, resume: true, load: m.load}
+	r := x.owe(open.method(), m.client, m.req)
 	x.c.Question().Answer(attached(true), nil) // from here on the answer is ours, not the supervisor's
-	if former := x.opening; former != nil {    // it is still being opened, for somebody who has lost it: this request takes its place
+	if former := x.opening; former != nil {    // of somebody who has lost it: this request takes its place
 		former.owed.Moot()
-		x.opening, x.open = r, &opener{client: m.client, resume: true}
-		x.out.client = m.client
-		return
 	}
-	x.granted()
-	body := x.resumeResult()
-	if same {
-		x.answer(r, body, nil, nil)
-		return
+	x.opening, x.open = r, open
+	x.out.held, x.out.client = true, m.client
+	switch p := x.conv.phase; {
+	case !x.keeping.IsZero(), p == claiming, p == starting, p == newing: // what is under way has an answer for it in the end
+	case x.loadWaits():
+		x.askAgain()
+	case m.load:
+		x.loadNow()
+	case p != alive && x.s.cfg.Driver != DriverNone:
+		x.wantAgent()
+	case changed:
+		x.keep()
+	default:
+		x.answerOpening()
 	}
-	x.out.first(&item{weight: pinned, answer: true, act: func() error {
-		r.give(x.id, body, nil, nil)
-		return nil
-	}})
-	x.out.attach(m.client)
-	x.askAgain()
-	x.credits(x.turn.phase == ending)
-	x.armTTL()
 }
 
 // own makes that client the owner; the connection is told when the client is.
@@ -220,6 +242,7 @@ func (x *session) takeOver() {
 	if r := x.opening; r != nil {
 		r.give("", nil, nil, jsonrpc.SupersededError())
 	}
+	x.cutReplay()
 }
 
 // lose is the client's end. The turn goes on; what it says is kept.
@@ -232,6 +255,7 @@ func (x *session) lose(client Client) {
 	x.since = x.c.Now()
 	x.recall(false) // the tunnels see by themselves that the socket is gone
 	x.out.detach(true)
+	x.cutReplay()
 	if r := x.prompt.asker; r != nil {
 		x.prompt.asker = nil
 		r.owed.Moot()

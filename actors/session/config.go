@@ -72,8 +72,8 @@ type Config struct {
 	SessionBytes    int64           // 32 MiB: the account of each session, limits.session_bytes
 	Servers         int             // 8: limits.servers_per_session
 	SessionTTL      time.Duration   // 4h
+	Store           Store           // of the records; never nil
 	Retention       time.Duration   // 720h: how long the record of a suspended session is kept
-	RecordsBytes    int64           // 64 MiB: what the records of suspended sessions may hold together
 	NewTimeout      time.Duration   // 120s
 	TurnIdleTimeout time.Duration   // 10m
 	CancelTimeout   time.Duration   // 10s
@@ -86,6 +86,13 @@ type Config struct {
 
 	Version string // of this pod, told to servers and agents
 }
+
+// RecordsBytes is what records of suspended sessions may hold of the pod's memory together, and RecordBytes what an ordinary one holds of it, with
+// what the supervisor remembers of sessions whose client gave no secret.
+const (
+	RecordsBytes = 64 << 20
+	RecordBytes  = 3 << 10
+)
 
 func (c Config) withDefaults() Config {
 	if c.Driver == "" {
@@ -122,9 +129,6 @@ func (c Config) withDefaults() Config {
 	}
 	if c.SessionBytes <= 0 {
 		c.SessionBytes = 32 << 20
-	}
-	if c.RecordsBytes <= 0 || c.RecordsBytes > RecordsBytes {
-		c.RecordsBytes = RecordsBytes
 	}
 	return c
 }

@@ -20,8 +20,13 @@ type conversation struct {
 	credits *agent.Credits
 	noise   func() int64  // lines of the process that said nothing to us; nil before it is ready
 	id      string        // the agent's own session id
-	entry   bool          // the session/new under way has the facade's entry
-	ticket  kernel.Ticket // of session/new, or of the claim for a place
+	asked   question      // what opens it
+	tried   uint8         // questions that this process has refused for good
+	entry   bool          // the question under way has the facade's entry
+	quiet   bool          // what it says of what was said before is nobody's: it brings a conversation back and has had no prompt yet
+	replay  Client        // who is shown all of it: a session/load is under way
+	heard   time.Time     // of the replay
+	ticket  kernel.Ticket // of that question, or of the claim for a place
 	timeout func()        // takes agent.new_timeout back
 	turned  time.Time     // end of its last turn
 }
@@ -62,7 +67,7 @@ const (
 	none     convPhase = iota
 	claiming           // waits for its place among max_sessions
 	starting           // the process runs, the handshake is under way
-	newing             // session/new is under way
+	newing             // the question that opens the conversation is under way
 	alive
 	stopping // the process is being ended
 )
@@ -136,31 +141,54 @@ func (x *session) onReady(m agent.Ready) {
 		x.revoke()
 		x.facade = noHTTP
 	}
-	x.sendNew()
+	x.askToOpen()
 }
 
-// sendNew asks the agent for its session: with the facade's entry while there is a token.
-func (x *session) sendNew() {
-	x.conv.phase, x.conv.entry = newing, x.token.text != ""
+// recalling is what the next question is about.
+func (x *session) recalling() recalling {
+	r := recalling{id: x.inner, tried: x.conv.tried, replay: x.wantsReplay()}
+	if x.open != nil && x.open.fork != "" && x.opening != nil {
+		r.id, r.fork = x.open.fork, true
+	}
+	return r
+}
+
+// askToOpen asks the agent for its session, the one that it had where it can bring that back: with the facade's entry while there is a token.
+func (x *session) askToOpen() {
+	about := x.recalling()
+	q := about.next(x.conv.info)
+	x.conv.phase, x.conv.entry, x.conv.asked = newing, x.token.text != "", q
 	params := x.s.cfg.newForAgent(x.conv.info, x.folders, x.token.text, x.meta)
-	ticket, err := x.c.Request(x.conv.ref, agent.Request{Method: acp.MethodSessionNew, Params: params})
+	if q != askNew {
+		params, _ = acp.WithSessionID(params, about.id) // they are an object
+	}
+	x.conv.quiet, x.conv.replay = q == askResume || q == askLoad, nil
+	if q == askLoad && about.replay {
+		x.showReplay()
+	}
+	ticket, err := x.c.Request(x.conv.ref, agent.Request{Method: q.method(), Params: params})
 	if err != nil {
 		x.stopAgent()
 		x.agentFailed(err)
 		return
 	}
-	x.conv.ticket = ticket
+	x.conv.ticket, x.conv.heard = ticket, x.c.Now()
 	x.conv.timeout = x.c.After(x.s.cfg.NewTimeout, newOverdue{})
 }
 
 func (x *session) onNewOverdue() {
-	if x.conv.phase == newing {
-		x.c.Cancel(x.conv.ticket)
-		x.newFailed(errNewTimeout)
+	if x.conv.phase != newing {
+		return
 	}
+	if left := x.conv.heard.Add(x.s.cfg.NewTimeout).Sub(x.c.Now()); left > 0 { // a long replay is no silence
+		x.conv.timeout = x.c.After(left, newOverdue{})
+		return
+	}
+	x.c.Cancel(x.conv.ticket)
+	x.newFailed(errNewTimeout)
 }
 
-// onNew is the agent's answer to session/new.
+// onNew is the agent's answer to what opens its session.
 func (x *session) onNew(a kernel.Answer) {
 	x.conv.timeout()
 	x.conv.ticket = kernel.Ticket{}
@@ -170,39 +198,70 @@ func (x *session) onNew(a kernel.Answer) {
 	}
 	defer a.Lease.Release()
 	result, _ := a.Msg.(agent.Reply)
-	id, err := agentSessionID(result.Result)
-	if err != nil {
-		x.stopAgent()
-		x.agentFailed(err)
-		return
+	id, q := x.inner, x.conv.asked
+	if q == askNew || q == askFork {
+		var err error
+		if id, err = agentSessionID(result.Result); err != nil {
+			x.stopAgent()
+			x.agentFailed(err)
+			return
+		}
 	}
 	again := x.life.opened.Load()
 	x.remember(result.Result)
-	x.conv.phase, x.conv.id = alive, id
+	if (again || x.open != nil && x.open.resume) && x.conv.id == "" { // else it is the session's first agent, or the one that it had
+		x.memory = x.memory.after(q)
+	}
+	if q == askNew && x.open != nil {
+		x.open.shown = true // there is nothing to show
+	}
+	x.conv.phase, x.conv.id, x.inner = alive, id, id
+	x.replayed()
 	x.out.known(id)
 	if x.conv.entry {
 		x.facade = facadeReport{state: facadeReady}
 	}
-	if x.opening != nil {
+	switch {
+	case x.loadWaits(): // for the end of the turn
+	case x.wantsReplay() && !x.open.shown: // it came while the conversation was brought back for another
+		x.loadNow()
+		return
+	case x.opening != nil:
 		x.opened(result.Result)
-	} else if again {
+	case again:
 		x.serversChanged()
-		x.tellFresh()
+		x.tellMemory()
 	}
 	x.arrived()
 }
 
-// methodAgent tells a client that the conversation went on with an agent that does not remember it.
+// methodAgent tells a client that the conversation went on with another agent, which remembers it or does not.
 const methodAgent = "_acpod/agent" // {sessionId, agent}
 
-func (x *session) tellFresh() {
-	if x.client != nil {
-		x.notify(methodAgent, []byte(`,"agent":"fresh"}`)) // and again by the next resume: this may not arrive
+func (x *session) tellMemory() {
+	if x.client != nil && x.memory != memoryAlive {
+		x.notify(methodAgent, []byte(`,"agent":"`+x.memory.String()+`"}`)) // and again by the next resume: this may not arrive
 	}
 }
 
-// newFailed tries once more without the facade's entry: some agents refuse a session, or hang, over an MCP server.
+// newFailed asks something else where there is something else: an agent that has forgotten a conversation is asked for a new one, and one
+// that refuses its session, or hangs, with the facade's entry in it is tried once without, as some do over an MCP server.
 func (x *session) newFailed(err error) {
+	if x.conv.id != "" { // the one that runs was asked to show it all again
+		x.stopAgent()
+		x.agentFailed(err)
+		return
+	}
+	if q := x.conv.asked; (q == askResume || q == askLoad) && forGood(err) {
+		x.c.Log().Warn("the agent does not bring the conversation back", "session", acp.SessionTag(x.id), "method", q.method(), "err", err.Error())
+		x.conv.tried |= 1 << q
+		if theirs, _ := errors.AsType[*jsonrpc.Error](err); theirs.Code != jsonrpc.MethodNotFound { // what it does not know by one way, it does not by another
+			x.conv.tried |= 1<<askResume | 1<<askLoad
+		}
+		x.out.unknown()
+		x.askToOpen()
+		return
+	}
 	var theirs *jsonrpc.Error
 	retry := x.conv.entry && (asError(err, &theirs) || errors.Is(err, errNewTimeout))
 	if !retry {
@@ -210,10 +269,12 @@ func (x *session) newFailed(err error) {
 		x.agentFailed(err)
 		return
 	}
+	x.conv.tried = 0
+	x.out.unknown()
 	x.revoke()
 	x.facade = facadeReport{state: facadeFailed, reason: "the agent opened no session with the facade's entry: " + kernel.Escape(err.Error(), 200)}
 	x.c.Log().Warn("agent refused the facade's entry", "session", acp.SessionTag(x.id), "err", err.Error())
-	x.sendNew()
+	x.askToOpen()
 }
 
 // agentFailed tells whoever waits for an agent that there is none.
@@ -243,11 +304,8 @@ func (x *session) stopAgent() {
 
 var errStopAgent = fmt.Errorf("the session needs it no more: %w", kernel.ErrDone)
 
-// forgetAgent notes that a conversation is lost.
+// forgetAgent puts away what only the process had. Its session's id is kept: the next one is asked to bring it back.
 func (x *session) forgetAgent() {
-	if x.conv.id != "" {
-		x.fresh = true
-	}
 	x.out.unknown()
 	x.settleAsks(true)
 }
@@ -299,6 +357,9 @@ func (x *session) credits(open bool) {
 	}
 }
 
+// maxInner bounds an agent's id of its session, which is kept in the session's record.
+const maxInner = 4 << 10
+
 // agentSessionID reads the id that the agent gave its session.
 func agentSessionID(result jsontext.Value) (string, error) {
 	o, err := jsonrpc.ParseObject(result)
@@ -306,7 +367,7 @@ func agentSessionID(result jsontext.Value) (string, error) {
 		return "", errNoSession
 	}
 	id, err := o.Text("sessionId")
-	if err != nil || id == "" || o.Unique("sessionId") != nil {
+	if err != nil || id == "" || len(id) > maxInner || o.Unique("sessionId") != nil {
 		return "", errNoSession
 	}
 	return id, nil

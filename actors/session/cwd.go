@@ -3,6 +3,7 @@ package session
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/acpod/acpod/protocol/jsonrpc"
@@ -18,6 +19,10 @@ const maxFolders = 64
 type Folders struct {
 	Cwd        string
 	Additional []string
+}
+
+func (f Folders) same(o Folders) bool {
+	return f.Cwd == o.Cwd && slices.Equal(f.Additional, o.Additional)
 }
 
 // resolveFolders checks what a client asked for. It reads the file system and may block: never on an actor's turn. The

@@ -21,8 +21,7 @@ func (x *session) onClose(m Close) {
 	why := errors.New("the client closed it")
 	x.out.flush()
 	x.dismiss(why) // … and finds its place among those of the connection free
-	m.Client.Respond(x.id, m.Req, []byte("{}"), nil, nil)
-	x.end(endClosed, why)
+	x.farewell(x.owe(acp.MethodSessionClose, m.Client, m.Req), why)
 }
 
 // dismiss tells the client that has the session that it has it no more. It is nil afterwards.
@@ -128,6 +127,9 @@ func (x *session) afterwards(m kernel.Msg) {
 		m.Credit.Done()
 	case kernel.Answer:
 		m.Lease.Release()
+		if x.leaving != nil && m.Ticket == x.dropping {
+			x.dropped(m)
+		}
 	case kernel.Leased:
 		m.Lease().Release()
 	}

@@ -25,6 +25,9 @@ type agents struct {
 	refuse func(params string) *jsonrpc.Error // of session/new
 	early  []string                           // updates before the answer of session/new
 	start  error                              // cannot start
+	past   []string                           // what it says of the past when it is asked to bring a session back
+	hold   bool                               // do not answer that
+	back   func(method string) error          // the answer to it
 	alike  bool                               // all call their session the same
 	slow   time.Duration                      // time that a stop takes
 	all    []*fakeAgent
@@ -41,7 +44,9 @@ type fakeAgent struct {
 	noise   atomic.Int64
 
 	mu      sync.Mutex
+	inner   string   // what it was asked to bring back
 	news    []string // params of session/new
+	backs   []string // what it was asked to bring back, with the method
 	prompts []string
 	notes   []string
 	replies []string
@@ -84,6 +89,9 @@ func (a *agents) count() int {
 }
 
 func (f *fakeAgent) id() string {
+	if f.inner != "" {
+		return f.inner
+	}
 	if f.of.alike {
 		return "inner"
 	}
@@ -130,7 +138,11 @@ func (f *fakeAgent) Receive(c *kernel.Ctx, m kernel.Msg) error {
 	switch m := m.(type) {
 	case agent.Request:
 		m.Held.Release()
-		if m.Method == acp.MethodSessionNew {
+		switch m.Method {
+		case acp.MethodSessionResume, acp.MethodSessionLoad, acp.MethodSessionFork, acp.MethodSessionDelete:
+			f.back(c, m)
+			return nil
+		case acp.MethodSessionNew:
 			f.news = append(f.news, string(m.Params))
 			f.new(c, m)
 			return nil
@@ -161,6 +173,33 @@ func (f *fakeAgent) Receive(c *kernel.Ctx, m kernel.Msg) error {
 		return m(c)
 	}
 	return nil
+}
+
+// back is the agent's session/resume, load, fork and delete.
+func (f *fakeAgent) back(c *kernel.Ctx, m agent.Request) {
+	f.backs = append(f.backs, m.Method+" "+string(m.Params))
+	f.of.mu.Lock()
+	defer f.of.mu.Unlock()
+	f.inner, _ = acp.ParseSessionID(m.Params)
+	for _, text := range f.of.past {
+		f.tellUpdate(text)
+	}
+	if f.of.hold {
+		f.turn = c.Question()
+		return
+	}
+	if f.of.back != nil {
+		if err := f.of.back(m.Method); err != nil {
+			c.Question().Fail(err)
+			return
+		}
+	}
+	result := `{}`
+	if m.Method == acp.MethodSessionFork {
+		f.inner += "-copy"
+		result = fmt.Sprintf(`{"sessionId":%q}`, f.inner)
+	}
+	c.Question().Answer(agent.Reply{Result: []byte(result)}, nil)
 }
 
 func (f *fakeAgent) new(c *kernel.Ctx, m agent.Request) {

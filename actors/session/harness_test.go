@@ -34,6 +34,7 @@ type pod struct {
 	s        *Sessions
 	sessions kernel.Ref
 	agents   *agents
+	records  *records
 	rank     uint64
 	req      uint64
 	rest     func() // lets everybody do what can be done without time passing
@@ -47,6 +48,8 @@ func inPod(t *testing.T, set func(*Config), f func(p *pod)) {
 		p := &pod{t: t, k: kerneltest.Start(t, kernel.Options{}), rest: synctest.Wait}
 		p.root, _ = kerneltest.Root(t, p.k)
 		cfg := Config{Workdir: workdir, FacadeURL: "http://127.0.0.1:1/mcp", Desk: capability.DeskConfig{Grants: capability.NewGrants([]capability.Grant{{Name: "room", Tools: []string{"room.click"}}})}}
+		p.records = newRecords()
+		cfg.Store = p.records
 		if set != nil {
 			set(&cfg)
 		}

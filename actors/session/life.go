@@ -22,6 +22,7 @@ const (
 	endUnknown   end = iota // it did not stop itself
 	endClosed               // for good
 	endSuspended            // its record is kept
+	endMoved                // its record is another pod's
 )
 
 // status is a snapshot.
@@ -34,5 +35,5 @@ type status struct {
 
 func (s *status) same(o *status) bool {
 	return s.busy == o.busy && s.idleSince.Equal(o.idleSince) && s.client == o.client && bytes.Equal(s.lastTurn, o.lastTurn) &&
-		s.missed == o.missed && s.missedB == o.missedB && s.fresh == o.fresh
+		s.missed == o.missed && s.missedB == o.missedB && s.inner == o.inner && s.memory == o.memory
 }

@@ -1,38 +1,150 @@
 package session
 
 import (
+	"bytes"
 	"cmp"
+	"context"
+	"encoding/hex"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/acpod/acpod/protocol/jsonrpc"
+	"github.com/acpod/acpod/runtime/kernel"
 )
 
-// pageSize is how many sessions one page of session/list has.
-const pageSize = 100
+// pageSize is how many sessions one page of session/list has, and listBound how many of one client's are looked at.
+const (
+	pageSize  = 100
+	listBound = 10_000
+)
+
+// doze is what is remembered of a session that sleeps and whose client gave no secret: the store does not list it, and the connections that had
+// it may.
+type doze struct {
+	owner   owner
+	cwd     string
+	created time.Time
+	updated time.Time
+	ranks   []uint64
+}
+
+// maxDozing bounds how many; those that were changed longest ago go first.
+const maxDozing = 4096
+
+func (v *supervisor) doze(rec *record) {
+	if rec.owner.secret != [32]byte{} || len(rec.ranks) == 0 {
+		return
+	}
+	v.dozing[rec.id] = doze{owner: rec.owner, cwd: rec.cwd, created: rec.created, updated: rec.updated, ranks: rec.ranks}
+	if len(v.dozing) <= maxDozing {
+		return
+	}
+	oldest := ""
+	for id, d := range v.dozing {
+		if oldest == "" || d.updated.Before(v.dozing[oldest].updated) {
+			oldest = id
+		}
+	}
+	delete(v.dozing, oldest)
+}
+
+// listing is one session of a list.
+type listing struct {
+	id      string
+	cwd     string
+	created time.Time
+	updated time.Time
+}
+
+// before is the order of a list, the newest first.
+func (l listing) before(o listing) int {
+	if by := o.created.Compare(l.created); by != 0 {
+		return by
+	}
+	return cmp.Compare(o.id, l.id)
+}
+
+// listed is what the store knows of a client's sessions.
+type listed struct {
+	client Client
+	req    uint64
+	owed   *kernel.Obligation
+	cwd    string
+	after  *listing
+	found  []Durable
+	err    error
+}
 
 // onList is session/list: the sessions that this connection opened or resumed, and those of the same client secret.
 func (v *supervisor) onList(m List) {
 	defer m.Held.Release()
-	cwd, cursor, bad := parseList(m.Params)
+	cwd, after, bad := parseList(m.Params)
 	if bad != nil {
 		m.Client.Respond("", m.Req, nil, nil, bad)
 		return
 	}
-	var mine []*record
-	for _, rec := range v.records {
-		if rec.listedFor(m.Client) && (cwd == "" || cwd == rec.cwd) && (cursor == 0 || rec.seq < cursor) {
-			mine = append(mine, rec)
+	l := listed{client: m.Client, req: m.Req, cwd: strings.Clone(cwd), after: after}
+	if m.Client.Secret() == [32]byte{} { // nobody knows it again
+		v.answerList(l)
+		return
+	}
+	l.owed = v.c.Own("answer", releaseAnswer("", m.Client, m.Req))
+	store, key, secret := v.s.cfg.Store, m.Client.Key(), m.Client.Secret()
+	v.c.Go("list", func(ctx context.Context) kernel.Msg {
+		ctx, cancel := context.WithTimeout(ctx, storeWait)
+		defer cancel()
+		l.found, l.err = store.List(ctx, key, secret, listBound)
+		return l
+	})
+}
+
+func (v *supervisor) onListed(m listed) {
+	if !m.owed.Discharge() {
+		return
+	}
+	if m.err != nil {
+		v.c.Refuse("session_records")
+		v.c.Log().Error("the list of sessions", "err", m.err.Error())
+		m.client.Respond("", m.req, nil, nil, jsonrpc.InternalError(jsonrpc.ReasonInternal, "the records of sessions cannot be read now: the pod's log says why"))
+		return
+	}
+	v.answerList(m)
+}
+
+// answerList puts together what lives, what the store has, and what the connection had.
+func (v *supervisor) answerList(m listed) {
+	var mine []listing
+	add := func(l listing) {
+		if (m.cwd == "" || m.cwd == l.cwd) && (m.after == nil || m.after.before(l) < 0) {
+			mine = append(mine, l)
 		}
 	}
-	slices.SortFunc(mine, func(a, b *record) int { return cmp.Compare(b.seq, a.seq) }) // the newest first
-	m.Client.Respond("", m.Req, listResult(mine), nil, nil)
+	for _, rec := range v.records {
+		if rec.listedFor(m.client) {
+			add(listing{rec.id, rec.cwd, rec.created, rec.updated})
+		}
+	}
+	for i := range m.found {
+		d := &m.found[i]
+		if rec := v.records[d.ID]; rec == nil || rec.unread { // else it lives, or goes, and is listed above or not at all
+			add(listing{d.ID, d.Cwd, d.Created, d.Updated})
+		}
+	}
+	for id, d := range v.dozing {
+		if v.records[id] == nil && d.owner.admits(m.client.Key(), m.client.Secret()) && slices.Contains(d.ranks, m.client.Rank()) {
+			add(listing{id, d.cwd, d.created, d.updated})
+		}
+	}
+	slices.SortFunc(mine, listing.before)
+	m.client.Respond("", m.req, listResult(mine), nil, nil)
 }
 
 // listedFor tells whether the session may be named to that client. One that is not yet open has no id that anybody knows.
 func (r *record) listedFor(client Client) bool {
-	if r.closed() || r.life != nil && !r.life.opened.Load() || r.life == nil && r.under != nil && !r.under.resume {
+	if r.unread || r.closed() || r.kept.then == deleted || r.life != nil && !r.life.opened.Load() && (r.first == nil || !r.first.back()) ||
+		r.life == nil && r.under != nil && !r.under.back() {
 		return false
 	}
 	if !r.owner.admits(client.Key(), client.Secret()) {
@@ -41,16 +153,16 @@ func (r *record) listedFor(client Client) bool {
 	return r.owner.secret != [32]byte{} || slices.Contains(r.ranks, client.Rank()) || r.status().client == client
 }
 
-func parseList(params []byte) (cwd string, cursor uint64, bad *jsonrpc.Error) {
+func parseList(params []byte) (cwd string, after *listing, bad *jsonrpc.Error) {
 	if params == nil || jsonrpc.IsNull(params) {
-		return "", 0, nil
+		return "", nil, nil
 	}
 	o, err := jsonrpc.ParseObject(params)
 	if err == nil {
 		err = o.Unique("cwd", "cursor")
 	}
 	if err != nil {
-		return "", 0, jsonrpc.BadParams("params of session/list: %v", err)
+		return "", nil, jsonrpc.BadParams("params of session/list: %v", err)
 	}
 	text := func(name string) string {
 		raw, ok := o.Get(name)
@@ -65,27 +177,45 @@ func parseList(params []byte) (cwd string, cursor uint64, bad *jsonrpc.Error) {
 	}
 	cwd = text("cwd")
 	if at := text("cursor"); at != "" && bad == nil {
-		if cursor, err = strconv.ParseUint(at, 10, 64); err != nil || cursor == 0 {
+		var ok bool
+		if after, ok = parseCursor(at); !ok {
 			bad = jsonrpc.BadParams("cursor is not one that this pod gave")
 		}
 	}
-	return cwd, cursor, bad
+	return cwd, after, bad
 }
 
-func listResult(mine []*record) []byte {
-	b := []byte(`{"sessions":[`)
-	for i, rec := range mine[:min(len(mine), pageSize)] {
+// cursor names the place of a session in the list, whether it is still there or not.
+func (l listing) cursor() string {
+	return strconv.FormatInt(l.created.UnixNano(), 16) + "-" + hex.EncodeToString([]byte(l.id))
+}
+
+func parseCursor(text string) (*listing, bool) {
+	at, id, ok := strings.Cut(text, "-")
+	nanos, err := strconv.ParseInt(at, 16, 64)
+	name, bad := hex.DecodeString(id)
+	if !ok || err != nil || bad != nil || !ValidID(string(name)) {
+		return nil, false
+	}
+	return &listing{id: string(name), created: time.Unix(0, nanos)}, true
+}
+
+func listResult(mine []listing) []byte {
+	var b bytes.Buffer
+	b.WriteString(`{"sessions":[`)
+	for i, l := range mine[:min(len(mine), pageSize)] {
 		if i > 0 {
-			b = append(b, ',')
+			b.WriteByte(',')
 		}
-		b = jsonrpc.AppendString(append(b, `{"sessionId":`...), rec.id)
-		b = jsonrpc.AppendString(append(b, `,"cwd":`...), rec.cwd)
-		b = jsonrpc.AppendString(append(b, `,"updatedAt":`...), rec.updated.UTC().Format(time.RFC3339))
-		b = append(b, '}')
+		one := jsonrpc.AppendString([]byte(`{"sessionId":`), l.id)
+		one = jsonrpc.AppendString(append(one, `,"cwd":`...), l.cwd)
+		one = jsonrpc.AppendString(append(one, `,"updatedAt":`...), l.updated.UTC().Format(time.RFC3339))
+		b.Write(append(one, '}'))
 	}
-	b = append(b, ']')
+	b.WriteByte(']')
 	if len(mine) > pageSize {
-		b = jsonrpc.AppendString(append(b, `,"nextCursor":`...), strconv.FormatUint(mine[pageSize-1].seq, 10))
+		b.Write(jsonrpc.AppendString([]byte(`,"nextCursor":`), mine[pageSize-1].cursor()))
 	}
-	return append(b, '}')
+	b.WriteByte('}')
+	return b.Bytes()
 }

@@ -22,6 +22,31 @@ type Resume struct {
 	Held   *kernel.Lease
 }
 
+// Load is session/load: a resume that shows its client all that was said before it is answered. It is checked like Resume.
+type Load struct {
+	Client Client
+	Req    uint64
+	Params *Params
+	Held   *kernel.Lease
+}
+
+// Fork is session/fork: a new session with a copy of another's conversation. The connection has checked, in this order, that it is initialized,
+// [ParseResume], [Params.CheckServers], [ValidID] and limits.sessions_per_connection.
+type Fork struct {
+	Client Client
+	Req    uint64
+	Params *Params
+	Held   *kernel.Lease
+}
+
+// Delete is session/delete: the session ends for good, for the pod and for its agent. The connection has checked that it is initialized and
+// [ValidID].
+type Delete struct {
+	Client  Client
+	Req     uint64
+	Session string
+}
+
 // List is session/list.
 type List struct {
 	Client Client
@@ -83,6 +108,12 @@ func (m Open) Lease() *kernel.Lease { return m.Held }
 
 // Lease implements kernel.Leased.
 func (m Resume) Lease() *kernel.Lease { return m.Held }
+
+// Lease implements kernel.Leased.
+func (m Load) Lease() *kernel.Lease { return m.Held }
+
+// Lease implements kernel.Leased.
+func (m Fork) Lease() *kernel.Lease { return m.Held }
 
 // Lease implements kernel.Leased.
 func (m List) Lease() *kernel.Lease { return m.Held }

@@ -63,7 +63,7 @@ func TestASessionWithARealProcess(t *testing.T) {
 	}
 	p := &pod{t: t, k: kerneltest.Start(t, kernel.Options{}), rest: func() {}}
 	p.root, _ = kerneltest.Root(t, p.k)
-	p.s = New(Config{Workdir: workdir, FacadeURL: "http://127.0.0.1:1/mcp",
+	p.s = New(Config{Workdir: workdir, Store: newRecords(), FacadeURL: "http://127.0.0.1:1/mcp",
 		Agent: agent.Config{Command: []string{os.Args[0]}, Env: []string{scriptedAgent + "=1", "HOME=/nowhere"}}})
 	p.sessions = kerneltest.Spawn(t, p.root, p.s.Spec())
 	c := p.client("", 0)

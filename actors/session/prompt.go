@@ -131,6 +131,7 @@ func (x *session) sendPrompt() {
 	if x.c.Now().Sub(x.conv.turned) > leavesWithin || x.conv.noise == nil || !x.keepPrompt() {
 		x.prompt.params = nil
 	}
+	x.conv.quiet = false
 	x.advance(evSent, reply{})
 	x.credits(x.client == nil)
 	x.prompt.heard, x.prompt.noise = x.c.Now(), x.conv.noisy()
@@ -223,6 +224,9 @@ func (x *session) advance(e event, r reply) {
 	}
 	if was != idle && next.phase == idle {
 		x.armTTL()
+		if x.loading() && e != evEnd {
+			x.loadNow()
+		}
 	}
 }
 

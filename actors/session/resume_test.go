@@ -25,18 +25,20 @@ func accountOf(t *testing.T, a *answered) (got struct {
 		t.Fatalf("the resume was answered %+v", a)
 	}
 	var result struct {
-		Meta map[string]struct {
-			State         string `json:"state"`
-			Agent         string `json:"agent"`
-			MissedUpdates int    `json:"missed_updates"`
-			MissedBytes   int    `json:"missed_bytes"`
-			LastTurn      any    `json:"last_turn"`
+		Meta struct {
+			Session struct {
+				State         string `json:"state"`
+				Agent         string `json:"agent"`
+				MissedUpdates int    `json:"missed_updates"`
+				MissedBytes   int    `json:"missed_bytes"`
+				LastTurn      any    `json:"last_turn"`
+			} `json:"acpod.dev/session"`
 		} `json:"_meta"`
 	}
 	if err := json.Unmarshal([]byte(a.result), &result); err != nil {
 		t.Fatalf("%s: %v", a.result, err)
 	}
-	m := result.Meta[acp.MetaSession]
+	m := result.Meta.Session
 	got.State, got.Agent, got.MissedUpdates, got.MissedBytes, got.LastTurn = m.State, m.Agent, m.MissedUpdates, m.MissedBytes, m.LastTurn
 	return got
 }

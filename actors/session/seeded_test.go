@@ -27,6 +27,8 @@ func inSim(t *testing.T, seed uint64, set func(*Config), f func(p *pod, sim *ker
 		}
 	}}
 	cfg := Config{Workdir: "/", FacadeURL: "http://127.0.0.1:1/mcp"}
+	p.records = newRecords()
+	cfg.Store = p.records
 	if set != nil {
 		set(&cfg)
 	}

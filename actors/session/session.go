@@ -1,6 +1,7 @@
 package session
 
 import (
+	"bytes"
 	"errors"
 	"sync/atomic"
 	"time"
@@ -24,16 +25,19 @@ type birth struct {
 	folders Folders
 	meta    []byte // what of the client's _meta reaches the agent
 	slot    slot
-	carried // of a suspended session's record
+	carried          // of a suspended session's record
+	known   []string // names that its clients declared in former lives
+	pins    []byte   // what the tools of its servers were then
 	open    *opener
 }
 
-// carried is what a session keeps while it is suspended.
+// carried is what a session keeps while it is suspended, or between two generations of it.
 type carried struct {
+	inner    string // the agent's own session id, "" = it has none yet
+	memory   memory // what of its agent's the client has not been told
 	lastTurn []byte // JSON; nil = none
 	missed   int64
 	missedB  int64
-	fresh    bool // the agent has forgotten the conversation since the client was last told
 }
 
 // opener is the request that a session is opened for.
@@ -42,12 +46,20 @@ type opener struct {
 	req    uint64
 	params *Params
 	held   *kernel.Lease
-	resume bool // of a suspended session
+	resume bool   // of a session that there was
+	load   bool   // … with all that was said in it
+	shown  bool   // … which was shown to the client, or there is nothing to show
+	fork   string // the agent's id of the session that it copies
 }
 
 func (o *opener) method() string {
-	if o.resume {
+	switch {
+	case o.load:
+		return acp.MethodSessionLoad
+	case o.resume:
 		return acp.MethodSessionResume
+	case o.fork != "":
+		return acp.MethodSessionFork
 	}
 	return acp.MethodSessionNew
 }
@@ -86,6 +98,8 @@ type session struct {
 
 	caps     capabilities
 	settings settings
+	offer    offer
+	keeping  kernel.Ticket // the record is being written
 
 	conv     conversation
 	parted   parted
@@ -93,6 +107,10 @@ type session struct {
 	prompt   prompt
 	queue    []*queued  // prompts behind it
 	forwards []*forward // of the client's other requests, what the agent has not answered
+	removal  removal
+	// leaving is the request that ended the session, which waits for the end of its record.
+	leaving  *request
+	dropping kernel.Ticket
 	asks     []*ask
 	tools    toolCalls
 	over     bool // this generation has ended itself
@@ -120,6 +138,7 @@ type (
 		req     uint64
 		params  *Params
 		folders Folders
+		load    bool
 		held    *kernel.Lease
 	}
 	attached    bool     // whether the resume was granted
@@ -145,7 +164,10 @@ func (s *Sessions) spec(name string, b birth) kernel.Spec {
 		New: func() kernel.Behavior {
 			mine := b
 			if b.life.started.Swap(true) {
-				mine.open, mine.slot, mine.fresh = nil, slotNone, true
+				mine.open, mine.slot = nil, slotNone
+				if st := b.life.status.Load(); st != nil { // it goes on where the one before has ended
+					mine.carried = st.carried
+				}
 			}
 			return &session{s: s, birth: mine}
 		},
@@ -182,6 +204,7 @@ func (x *session) Start(c *kernel.Ctx) error {
 		return err
 	}
 	x.desk = desk
+	x.recollect()
 	if x.open != nil {
 		x.begin()
 	}
@@ -241,6 +264,12 @@ func (x *session) Receive(c *kernel.Ctx, m kernel.Msg) error {
 		x.onSlot(nil)
 	case suspend:
 		x.onSuspend()
+	case remove:
+		x.onRemove(m)
+	case removeOverdue:
+		x.onRemoveOverdue()
+	case leaseLost:
+		x.onLeaseLost()
 	case flush:
 		x.retry = nil
 		x.out.flush()
@@ -263,7 +292,7 @@ func (x *session) Receive(c *kernel.Ctx, m kernel.Msg) error {
 }
 
 func (x *session) verdict() error {
-	if x.over && !x.parting {
+	if x.over && !x.parting && x.leaving == nil {
 		return kernel.ErrDone
 	}
 	return nil
@@ -311,6 +340,13 @@ func (x *session) onAnswer(m kernel.Answer) {
 	switch {
 	case m.Ticket == x.prompt.ticket:
 		x.onPromptAnswer(m)
+	case m.Ticket == x.removal.ticket:
+		m.Lease.Release()
+		x.removal.ticket = kernel.Ticket{}
+		x.finishRemoval(m.Err)
+	case m.Ticket == x.keeping:
+		m.Lease.Release()
+		x.kept(m.Err)
 	case m.Ticket != x.conv.ticket:
 		if !x.onForwardAnswer(m) && !x.onAskAnswer(m) {
 			m.Lease.Release()
@@ -323,7 +359,9 @@ func (x *session) onAnswer(m kernel.Answer) {
 	}
 }
 
-func (x *session) busy() bool { return x.turn.phase != idle || x.opening != nil || len(x.queue) > 0 }
+func (x *session) busy() bool {
+	return x.turn.phase != idle || x.opening != nil || len(x.queue) > 0 || x.removal.request != nil
+}
 
 // occupied tells whether the session is not at rest: it is not suspended then.
 func (x *session) occupied() bool { return x.busy() || len(x.forwards) > 0 }
@@ -331,7 +369,7 @@ func (x *session) occupied() bool { return x.busy() || len(x.forwards) > 0 }
 // publish puts the snapshot for the supervisor and the tree's attributes.
 func (x *session) publish() {
 	st := &status{busy: x.occupied() || x.over, idleSince: x.idleFor, client: x.client, carried: carried{
-		lastTurn: x.lastTurn, missed: x.out.missed, missedB: x.out.missedBytes, fresh: true}}
+		inner: x.inner, memory: x.memory, lastTurn: x.lastTurn, missed: x.out.missed, missedB: x.out.missedBytes}}
 	if more := x.out.merged - x.merged; more > 0 {
 		x.merged += more
 		x.s.merged.Add(more)
@@ -342,6 +380,9 @@ func (x *session) publish() {
 		return
 	}
 	x.life.status.Store(st)
+	if x.life.opened.Load() && !x.over && old != nil && (old.inner != st.inner || !bytes.Equal(old.lastTurn, st.lastTurn)) {
+		_ = x.c.Parent().Signal(changed{x.change()}) // a supervisor that cannot take it writes it with what comes next
+	}
 	x.c.Attr("turn", x.turn.phase)
 	x.c.Attr("agent", x.conv.phase)
 	if x.client == nil {

@@ -26,12 +26,15 @@ func (x *session) onUpdate(m agent.Update) {
 	raw, _ := o.Get("update")
 	update, _ := jsonrpc.ParseObject(raw) // one without members is passed on as well
 	kind, _ := update.Text("sessionUpdate")
+	if x.recalled(m, o, kind) {
+		return
+	}
 	if m.From == x.conv.ref {
 		x.settings.heed(x.c, update, kind)
 	}
 	w := x.tools.note(update, kind, x.c.Now())
 	it := newUpdate(x.translated(acp.MethodSessionUpdate, o), m.Held, m.Credit, w)
-	if m.From == x.conv.ref && x.conv.phase != alive {
+	if m.From == x.conv.ref && x.conv.phase != alive && x.conv.replay == nil {
 		about, _ := o.Text("sessionId") // foreign has read it
 		x.out.wait(it, about)
 		return

@@ -1,0 +1,90 @@
+package session
+
+import (
+	"slices"
+
+	"github.com/acpod/acpod/actors/capability"
+	"github.com/acpod/acpod/protocol/acp"
+	"github.com/acpod/acpod/protocol/jsonrpc"
+	"github.com/acpod/acpod/runtime/kernel"
+)
+
+// keepRecord is asked of the supervisor: nil error = what of the session outlives the pod is written, as this message has it.
+type keepRecord struct{ change change }
+
+// changed tells the supervisor that there is something new to keep; nobody waits for it.
+type changed struct{ change change }
+
+// change is what of a session its record has beside what [life] shows.
+type change struct {
+	id         string
+	cwd        string
+	additional []string
+	declared   []string
+	pins       []byte
+	inner      string
+}
+
+func (x *session) change() change {
+	return change{id: x.id, cwd: x.folders.Cwd, additional: x.folders.Additional, declared: slices.Clone(x.declared), pins: x.pins, inner: x.inner}
+}
+
+// keep has the record written; the request that opens is answered after that.
+func (x *session) keep() {
+	if !x.keeping.IsZero() { // what is being written may be older
+		x.c.Cancel(x.keeping)
+	}
+	ticket, err := x.c.Request(x.c.Parent(), keepRecord{change: x.change()})
+	x.keeping = ticket
+	if err != nil {
+		x.keeping = kernel.Ticket{}
+		x.kept(err)
+	}
+}
+
+// kept is the end of that. A session whose record cannot be written serves all the same: the pod says that it will not outlive it, and tries again
+// when there is something new.
+func (x *session) kept(err error) {
+	x.keeping = kernel.Ticket{}
+	if err != nil {
+		x.c.Refuse("session_record")
+		x.c.Log().Error("the session's record was not written: it does not outlive this pod", "session", acp.SessionTag(x.id), "err", err.Error())
+	}
+	if x.loading() && !x.open.shown {
+		if x.turn.phase == idle {
+			x.loadNow()
+		}
+		return
+	}
+	x.answerOpening()
+}
+
+// recollect tells the desk of servers that were declared in a former life: their tools are known to be detached.
+func (x *session) recollect() {
+	if len(x.known) == 0 {
+		return
+	}
+	n := 0
+	for _, name := range x.known {
+		n += len(name) + declaredBytes
+	}
+	lease, err := x.c.Account().Acquire(int64(n))
+	if err != nil {
+		x.c.Refuse("session_bytes")
+		return
+	}
+	x.declared = slices.Clone(x.known)
+	x.payDeclared(lease)
+	_ = x.desk.Signal(capability.Declared{Names: x.declared}) // it has just been spawned
+}
+
+// onLeaseLost is the news that the session lives in another pod: what there is of it here ends, and its client is told that it was superseded.
+func (x *session) onLeaseLost() {
+	for _, r := range []*request{x.prompt.asker, x.opening} {
+		if r != nil {
+			r.give(x.id, nil, nil, jsonrpc.SupersededError())
+		}
+	}
+	x.prompt.asker, x.opening = nil, nil
+	x.end(endMoved, errMoved)
+}

@@ -1,0 +1,305 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/acpod/acpod/protocol/acp"
+	"github.com/acpod/acpod/runtime/kernel"
+)
+
+// keeping is the store's side of one record: one operation at a time, in order, and of what changes meanwhile only the latest word.
+type keeping struct {
+	shelf  *shelf // nil = the store has no record that is ours
+	owed   *kernel.Obligation
+	under  bool // an operation is under way
+	dirty  bool // there is something new since the last one began
+	then   parting
+	parted []*kernel.Question // wait for the parting
+	next   []*kernel.Question // wait for what is dirty
+	now    []*kernel.Question // wait for the operation under way
+}
+
+// parting is how a record goes.
+type parting uint8
+
+const (
+	stays    parting = iota
+	released         // the session sleeps
+	deleted          // it is gone for good
+)
+
+// shelf is a record that is ours, for whoever lets go of it when this generation of the supervisor has ended.
+type shelf struct {
+	lease   Lease
+	new     bool // nobody knew the session before
+	durable atomic.Pointer[Durable]
+	life    atomic.Pointer[life] // of the living one
+}
+
+// storeWait bounds one operation of the store. A disk that is slower than that is told as an error.
+const storeWait = 30 * time.Second
+
+// operation is what is done to a record.
+type operation uint8
+
+const (
+	opCreate operation = iota
+	opPut
+	opRelease
+	opDelete
+)
+
+// Messages of the supervisor to itself about the store.
+type (
+	stored struct { // the end of an operation
+		rec   *record
+		op    operation
+		lease Lease
+		err   error
+	}
+	taken struct { // a record that was asked for
+		entry *entry
+		d     Durable
+		lease Lease
+		err   error
+	}
+	renew   struct{}
+	renewed struct{ err error }
+	swept   struct{ err error }
+)
+
+// dropRecord is asked of the supervisor by a session that its client closed: the answer says that its record is gone.
+type dropRecord struct{ id string }
+
+// leaseLost tells a session that somebody else has its record.
+type leaseLost struct{}
+
+var errMoved = errors.New("it lives in another pod now: its record was taken over")
+
+// write has the store keep what is new. Who waits is answered when it is written.
+func (v *supervisor) write(rec *record, who *kernel.Question) {
+	if who != nil {
+		rec.kept.next = append(rec.kept.next, who)
+	}
+	rec.kept.dirty = true
+	v.work(rec)
+}
+
+// part lets the record go, after what is under way.
+func (v *supervisor) part(rec *record, how parting) {
+	rec.kept.then = max(rec.kept.then, how)
+	v.work(rec)
+}
+
+// work begins the next operation of a record, or finds that there is none.
+func (v *supervisor) work(rec *record) {
+	k := &rec.kept
+	switch {
+	case k.under:
+	case k.then != stays && k.shelf == nil:
+		v.away(rec, nil)
+	case k.then == deleted:
+		v.operate(rec, opDelete)
+	case k.then == released:
+		v.operate(rec, opRelease)
+	case k.dirty && k.shelf == nil:
+		v.operate(rec, opCreate)
+	case k.dirty:
+		v.operate(rec, opPut)
+	}
+}
+
+func (v *supervisor) operate(rec *record, op operation) {
+	k := &rec.kept
+	k.under, k.dirty = true, false
+	k.now, k.next = k.next, nil
+	d, store := rec.durable(), v.s.cfg.Store
+	lease := Lease{}
+	if k.shelf != nil {
+		k.shelf.durable.Store(&d)
+		lease = k.shelf.lease
+	}
+	v.c.Go("record", func(ctx context.Context) kernel.Msg {
+		ctx, cancel := context.WithTimeout(ctx, storeWait)
+		defer cancel()
+		m := stored{rec: rec, op: op, lease: lease}
+		switch op {
+		case opCreate:
+			m.lease, m.err = store.Create(ctx, d)
+		case opPut:
+			m.err = store.Put(ctx, lease, d)
+		case opRelease:
+			m.err = store.Release(ctx, lease, d)
+		case opDelete:
+			m.err = store.Delete(ctx, lease)
+		}
+		return m
+	})
+}
+
+func (v *supervisor) onStored(m stored) {
+	rec, k := m.rec, &m.rec.kept
+	k.under = false
+	waited := k.now
+	k.now = nil
+	for _, q := range waited {
+		if m.err != nil {
+			q.Fail(m.err)
+		} else {
+			q.Answer(struct{}{}, nil)
+		}
+	}
+	if m.err != nil {
+		v.c.Refuse("session_records")
+		v.c.Log().Error("the record of a session", "session", acp.SessionTag(rec.id), "err", m.err.Error())
+	}
+	switch {
+	case m.op == opCreate && m.err == nil:
+		d := rec.durable()
+		v.shelve(rec, m.lease, &d)
+		k.shelf.new = true
+	case m.op == opPut && errors.Is(m.err, ErrLeaseLost):
+		v.unshelve(rec)
+		_ = rec.ref.Signal(leaseLost{}) // one that does not live has nothing to end
+	case m.op == opRelease, m.op == opDelete:
+		v.unshelve(rec)
+		v.away(rec, m.err)
+		return
+	}
+	v.work(rec)
+}
+
+// shelve notes that the record is ours: whatever ends this generation lets go of it.
+func (v *supervisor) shelve(rec *record, lease Lease, d *Durable) {
+	sh := &shelf{lease: lease}
+	sh.durable.Store(d)
+	sh.life.Store(rec.life)
+	rec.kept.shelf, rec.kept.owed = sh, v.c.Own("record", sh.release(v.s.cfg.Store))
+	if !lease.Expires.IsZero() {
+		v.renewBefore(lease.Expires.Sub(v.c.Now()))
+	}
+}
+
+func (v *supervisor) unshelve(rec *record) {
+	rec.kept.owed.Discharge()
+	rec.kept.shelf, rec.kept.owed = nil, nil
+}
+
+// release lets go of the record as the session left it; one that was closed, or whose id nobody has read, is gone.
+func (s *shelf) release(store Store) func(context.Context, error) {
+	return func(ctx context.Context, _ error) {
+		d := *s.durable.Load()
+		if l := s.life.Load(); l != nil {
+			if end(l.ending.Load()) == endClosed || s.new && !l.opened.Load() {
+				_ = store.Delete(ctx, s.lease) // what cannot be removed now is found again, which is no more than a client may have
+				return
+			}
+			if st := l.status.Load(); st != nil {
+				d.Agent, d.LastTurn, d.Missed, d.MissedB = st.inner, st.lastTurn, st.missed, st.missedB
+			}
+		}
+		_ = store.Release(ctx, s.lease, d) // it stays as it was last written
+	}
+}
+
+// away is the end of a record's parting: what there is to know of the session, the store knows, or nobody.
+func (v *supervisor) away(rec *record, err error) {
+	k := &rec.kept
+	for _, q := range k.parted {
+		if err != nil && !errors.Is(err, ErrLeaseLost) {
+			q.Fail(err)
+		} else {
+			q.Answer(struct{}{}, nil)
+		}
+	}
+	k.parted = nil
+	if rec.living() || rec.under != nil {
+		return // it was deleted before its session has ended
+	}
+	if v.records[rec.id] == rec {
+		delete(v.records, rec.id)
+	}
+	if k.then == released && err == nil {
+		v.doze(rec)
+	}
+	behind := rec.behind
+	rec.behind = nil
+	for _, e := range behind {
+		v.enter(e)
+	}
+}
+
+// take asks the store for the record of a session that does not live here.
+func (v *supervisor) take(e *entry) {
+	id, store := e.id, v.s.cfg.Store
+	v.c.Go("record", func(ctx context.Context) kernel.Msg {
+		ctx, cancel := context.WithTimeout(ctx, storeWait)
+		defer cancel()
+		m := taken{entry: e}
+		m.d, m.lease, m.err = store.Take(ctx, id)
+		return m
+	})
+}
+
+func (v *supervisor) onTaken(m taken) {
+	e := m.entry
+	rec := e.rec
+	if m.err != nil {
+		rec.under = nil
+		v.refuse(e, v.noRecord(e, m.err))
+		v.away(rec, m.err)
+		return
+	}
+	rec.read(m.d)
+	v.shelve(rec, m.lease, &m.d)
+	delete(v.dozing, rec.id)
+	switch {
+	case !rec.owner.admits(e.client.Key(), e.client.Secret()):
+		v.fail(e, acp.UnknownSession(rec.id))
+	case e.kind == kindFork:
+		rec.under = nil
+		inner := rec.inner
+		v.part(rec, released)
+		v.fork(e, inner)
+	case e.kind == kindDelete:
+		v.deleteAsleep(e)
+	default:
+		v.check(e)
+	}
+}
+
+// renewBefore keeps the leases of this pod from ending.
+func (v *supervisor) renewBefore(left time.Duration) {
+	if v.renewEvery == 0 {
+		v.renewEvery = max(left/3, time.Second)
+		v.c.After(v.renewEvery, renew{})
+	}
+}
+
+func (v *supervisor) onRenew() {
+	store := v.s.cfg.Store
+	v.c.Go("renew", func(ctx context.Context) kernel.Msg {
+		ctx, cancel := context.WithTimeout(ctx, storeWait)
+		defer cancel()
+		return renewed{store.Renew(ctx)}
+	})
+}
+
+// onRenewed asks for each record when one of them was lost: which one, its next change tells.
+func (v *supervisor) onRenewed(m renewed) {
+	if m.err != nil {
+		v.c.Refuse("session_records")
+		v.c.Log().Error("the leases of sessions were not renewed", "err", m.err.Error())
+	}
+	if errors.Is(m.err, ErrLeaseLost) {
+		for _, rec := range v.records {
+			if rec.living() && rec.kept.shelf != nil {
+				v.write(rec, nil)
+			}
+		}
+	}
+	v.c.After(v.renewEvery, renew{})
+}

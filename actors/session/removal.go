@@ -1,0 +1,93 @@
+package session
+
+import (
+	"errors"
+
+	"github.com/acpod/acpod/actors/session/agent"
+	"github.com/acpod/acpod/protocol/acp"
+	"github.com/acpod/acpod/protocol/jsonrpc"
+	"github.com/acpod/acpod/runtime/kernel"
+)
+
+// remove is the session/delete of a living session, by a client that it belongs to. It is asked: the answer says that the session has it.
+type remove struct {
+	client Client
+	req    uint64
+}
+
+// removeOverdue is agent.cancel_timeout after the agent was asked to delete its part.
+type removeOverdue struct{}
+
+// removal is a session/delete on its way: the agent is asked first.
+type removal struct {
+	request *request
+	ticket  kernel.Ticket
+	timeout func()
+}
+
+// onRemove ends the session for good. Whoever has it loses it, and its turn ends as by a close.
+func (x *session) onRemove(m remove) {
+	r := x.owe(acp.MethodSessionDelete, m.client, m.req)
+	x.c.Question().Answer(attached(true), nil)
+	x.revoke()
+	x.cutTurn()
+	x.out.flush()
+	x.dismiss(errors.New("its client deleted it"))
+	x.formerly = nil
+	x.removal = removal{request: r}
+	if x.conv.phase == alive && x.conv.info.Session.Delete {
+		ticket, err := x.c.Request(x.conv.ref, agent.Request{Method: acp.MethodSessionDelete, Params: jsonrpc.Object{}.Apply(nil, jsonrpc.Edit{Name: "sessionId", Value: jsonrpc.AppendString(nil, x.conv.id)})})
+		if err == nil {
+			x.removal.ticket, x.removal.timeout = ticket, x.c.After(x.s.cfg.CancelTimeout, removeOverdue{})
+			return
+		}
+	}
+	x.finishRemoval(nil)
+}
+
+func (x *session) onRemoveOverdue() {
+	if x.removal.ticket.IsZero() {
+		return
+	}
+	x.c.Cancel(x.removal.ticket)
+	x.finishRemoval(jsonrpc.InternalError(jsonrpc.ReasonAgentTimeout, "the agent did not answer session/delete within agent.cancel_timeout"))
+}
+
+// finishRemoval follows the agent's word. When that has no such session there is nothing left to delete; when it fails the session sleeps, and may
+// be deleted again.
+func (x *session) finishRemoval(err error) {
+	r := x.removal
+	x.removal = removal{}
+	if r.timeout != nil {
+		r.timeout()
+	}
+	if err != nil && !forGood(err) {
+		r.request.give("", nil, nil, wireError(err))
+		x.end(endSuspended, errors.New("its client deletes it, and the agent does not"))
+		return
+	}
+	x.farewell(r.request, errors.New("its client deleted it"))
+}
+
+// farewell ends the session for good and answers the request that wanted it so, when its record is gone.
+func (x *session) farewell(r *request, why error) {
+	x.life.ending.Store(uint32(endClosed))
+	ticket, err := x.c.Request(x.c.Parent(), dropRecord{id: x.id})
+	if err != nil {
+		r.give(x.id, nil, nil, wireError(err))
+	} else {
+		x.leaving, x.dropping = r, ticket
+	}
+	x.end(endClosed, why)
+}
+
+// dropped is the supervisor's word that the record is gone, or why not.
+func (x *session) dropped(a kernel.Answer) {
+	r := x.leaving
+	x.leaving, x.dropping = nil, kernel.Ticket{}
+	if a.Err != nil {
+		r.give(x.id, nil, nil, jsonrpc.InternalError(jsonrpc.ReasonInternal, "the session has ended, and its record could not be removed: the pod's log says why"))
+		return
+	}
+	r.give(x.id, []byte("{}"), nil, nil)
+}
