@@ -28,7 +28,7 @@ func id(n int) string { return fmt.Sprintf("sess_%08x-0000-4000-8000-00000000000
 func durable(n int) session.Durable {
 	return session.Durable{
 		ID: id(n), Key: "laptop", Client: anna, Agent: "agent-" + fmt.Sprint(n), Cwd: "/work/ä \"<&\u2028", Additional: []string{"/work/b"}, Servers: []string{"katashiro", "x"},
-		Pins: []byte(`{"a":1,"a":"\ud800"}`), LastTurn: []byte(`{ "stopReason":"end_turn"}`), Created: start, Updated: start.Add(time.Duration(n) * time.Second),
+		Pins: []byte(`{"a":1,"a":"\ud800"}`), LastTurn: []byte(`{ "stopReason":"end_turn"}`), Missed: 3, MissedB: 1 << 40, Created: start, Updated: start.Add(time.Duration(n) * time.Second),
 	}
 }
 

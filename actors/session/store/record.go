@@ -34,6 +34,8 @@ type text struct {
 	Servers    []string  `json:"servers,omitempty"`
 	Pins       string    `json:"pins,omitzero"`
 	LastTurn   string    `json:"last_turn,omitzero"`
+	Missed     int64     `json:"missed_updates,omitzero"`
+	MissedB    int64     `json:"missed_bytes,omitzero"`
 	Created    time.Time `json:"created"`
 	Updated    time.Time `json:"updated"`
 }
@@ -45,7 +47,7 @@ var errNewer = errors.New("it was written by a newer acpod")
 func encode(r stored) ([]byte, error) {
 	t := text{
 		V: version, ID: r.ID, Generation: r.generation, Pod: r.pod, Key: r.Key, Agent: r.Agent, Cwd: r.Cwd, Additional: r.Additional, Servers: r.Servers,
-		Pins: string(r.Pins), LastTurn: string(r.LastTurn), Created: r.Created.UTC(), Updated: r.Updated.UTC(),
+		Pins: string(r.Pins), LastTurn: string(r.LastTurn), Missed: r.Missed, MissedB: r.MissedB, Created: r.Created.UTC(), Updated: r.Updated.UTC(),
 	}
 	if r.Client != [32]byte{} {
 		t.Client = hex.EncodeToString(r.Client[:])
@@ -80,7 +82,7 @@ func decode(b []byte) (stored, error) {
 	}
 	r := stored{generation: t.Generation, pod: t.Pod, Durable: session.Durable{
 		ID: t.ID, Key: t.Key, Agent: t.Agent, Cwd: t.Cwd, Additional: t.Additional, Servers: t.Servers,
-		Pins: bytesOf(t.Pins), LastTurn: bytesOf(t.LastTurn), Created: t.Created, Updated: t.Updated,
+		Pins: bytesOf(t.Pins), LastTurn: bytesOf(t.LastTurn), Missed: t.Missed, MissedB: t.MissedB, Created: t.Created, Updated: t.Updated,
 	}}
 	if t.Client != "" {
 		sum, err := hex.DecodeString(t.Client)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -173,5 +174,14 @@ func TestARecordThatCannotBeWrittenDownIsRefused(t *testing.T) {
 	}
 	if _, err := decode([]byte(`{"v":9}`)); !errors.Is(err, errNewer) {
 		t.Errorf("%v", err)
+	}
+}
+
+// A member that is added to a record is written, too: the tests here compare what has all of them.
+func TestTheRecordOfTheTestsHasEveryMember(t *testing.T) {
+	for field, v := range reflect.ValueOf(durable(1)).Fields() {
+		if v.IsZero() {
+			t.Errorf("%s is not in what is compared", field.Name)
+		}
 	}
 }
