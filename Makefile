@@ -14,7 +14,7 @@ else
 RACE := go test
 endif
 
-.PHONY: run build test test-all test-bytes sim storm chaos soak scale fuzz bench search interop lint fmt clean
+.PHONY: run build test test-all test-bytes sim storm chaos soak scale fuzz bench search interop agents lint fmt clean
 
 ## run: build the pod and start it with the embedded default (open the address that it prints)
 run: build
@@ -80,6 +80,10 @@ search:
 ## interop: the pod against software that is not ours (installs what it needs from npm and Debian)
 interop: build
 	./.ci/interop
+
+## agents: Codex, Gemini, Claude and opencode behind the pod, without a model (installs 1.5 GB from npm; AGENTS="codex gemini")
+agents: build
+	./.ci/agents/run $(AGENTS)
 
 ## lint: gofmt, vet and the linter
 lint:
