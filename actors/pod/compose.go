@@ -17,6 +17,7 @@ import (
 	"github.com/acpod/acpod/actors/provider/mcpjson"
 	"github.com/acpod/acpod/actors/session"
 	"github.com/acpod/acpod/actors/session/agent"
+	"github.com/acpod/acpod/actors/session/delivery"
 	"github.com/acpod/acpod/actors/session/store"
 	"github.com/acpod/acpod/actors/tunnel"
 	"github.com/acpod/acpod/runtime/admission"
@@ -171,6 +172,14 @@ func (l *life) composeSessions(desk capability.DeskConfig, facadeURL string, sup
 	}
 	l.tunnels, l.admission = &tunnel.Stats{}, admission.New()
 	sessionCfg.TunnelStats, sessionCfg.Admission = l.tunnels, l.admission
+	if cfg.Agent.Driver == string(session.DriverProcess) {
+		deliveryCfg, err := deliveryConfig(cfg, l.opts, l.state, facadeURL)
+		if err != nil {
+			return err
+		}
+		sessionCfg.Delivery = delivery.New(deliveryCfg)
+		tellDelivery(l.log, cfg, sessionCfg.Delivery)
+	}
 	sessionCfg.Store = l.openRecords()
 	l.sessions = session.New(sessionCfg)
 	connectionCfg := connectionConfig(cfg, version)

@@ -15,6 +15,8 @@ import (
 
 	"github.com/acpod/acpod/actors/pod/config"
 	"github.com/acpod/acpod/actors/provider/mcpjson"
+	"github.com/acpod/acpod/actors/session/delivery"
+	"github.com/acpod/acpod/runtime/kernel"
 	"github.com/acpod/acpod/runtime/process"
 )
 
@@ -97,6 +99,7 @@ func (d *diagnosis) all(o Options) {
 	d.state(l, o.Environ)
 	d.audit(l)
 	d.agent(l, o)
+	d.delivery(l, o)
 	d.servers(l, o)
 	d.memory(l, o)
 	d.files(l)
@@ -209,6 +212,57 @@ func (d *diagnosis) agent(l *config.Loaded, o Options) {
 		return
 	}
 	d.ok("agent", "%s", shownName(found))
+}
+
+// delivery looks for what leads around the policy, and for what would keep agents from their tools.
+func (d *diagnosis) delivery(l *config.Loaded, o Options) {
+	if l.Agent.Driver != "process" {
+		return
+	}
+	c, err := deliveryConfig(l, o, stateDir(l.State, o.Environ), facadeAddress(l))
+	if err != nil {
+		d.broken("delivery", "%v", err)
+		return
+	}
+	left, err := delivery.Examine(c)
+	if err != nil {
+		d.broken("leftovers", "agent.workdir: %v", err)
+		return
+	}
+	for _, one := range left {
+		switch {
+		case one.Why == "":
+			d.warning("leftovers", "%s leads an agent around the policy of this pod; a start of the pod removes that", shownName(one.Path))
+		case l.Agent.AllowDirect:
+			d.warning("leftovers", "%s may lead an agent around the policy of this pod (%s), which agent.allow_direct allows", shownName(one.Path), kernel.Escape(one.Why, 200))
+		default:
+			d.broken("leftovers", "%s may lead an agent around the policy of this pod: %s; remove it, or set agent.allow_direct = true: until then sessions have no tools", shownName(one.Path), kernel.Escape(one.Why, 200))
+		}
+	}
+	if len(left) == 0 {
+		d.ok("leftovers", "nothing in agent.workdir leads around the policy")
+	}
+	if l.MCP == nil {
+		d.ok("delivery", "none: the configuration has no [mcp]")
+		return
+	}
+	if err := delivery.Obstacle(c); err != nil {
+		d.broken("delivery", "%v", err)
+		return
+	}
+	deliverer := delivery.New(c)
+	for _, text := range deliverer.ByHand() {
+		d.warning("delivery", "%s", text)
+	}
+	d.ok("delivery", "%s, for an agent that is taken for %s until it says what it is", l.Agent.Delivery, deliverer.Profile(nil).Name)
+}
+
+// facadeAddress is the address of the facade as far as it is known without a listener; "" = there is none.
+func facadeAddress(l *config.Loaded) string {
+	if l.MCP == nil {
+		return ""
+	}
+	return "http://" + l.MCP.Listen + "/mcp"
 }
 
 // findProgram finds what a start would run: a path as it is, a name in the folders of PATH.

@@ -96,7 +96,6 @@ func sessionConfig(l *config.Loaded, process agent.Config, desk capability.DeskC
 	}
 	c := session.Config{
 		Driver:            session.Driver(l.Agent.Driver),
-		Profile:           session.Profile(l.Agent.Profile),
 		Agent:             process,
 		Workdir:           workdir,
 		FacadeURL:         facadeURL,

@@ -62,7 +62,7 @@ func configWarnings(l *config.Loaded) []string {
 
 // notYet are keys of the format whose features this version does not have.
 var notYet = []string{
-	"agent.allow_direct", "agent.bridge_socket", "debug.actions",
+	"debug.actions",
 }
 
 func keyName(name string) string {

@@ -185,7 +185,7 @@ func (x *session) onAttach(m attach) {
 	x.opening, x.open = r, open
 	x.out.held, x.out.client = true, m.client
 	switch p := x.conv.phase; {
-	case !x.keeping.IsZero(), p == claiming, p == starting, p == newing: // what is under way has an answer for it in the end
+	case !x.keeping.IsZero(), p == claiming, p == preparing, p == starting, p == newing: // what is under way has an answer for it in the end
 	case x.loadWaits():
 		x.askAgain()
 	case m.load:

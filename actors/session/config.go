@@ -5,6 +5,7 @@ import (
 
 	"github.com/acpod/acpod/actors/capability"
 	"github.com/acpod/acpod/actors/session/agent"
+	"github.com/acpod/acpod/actors/session/delivery"
 	"github.com/acpod/acpod/actors/tunnel"
 	"github.com/acpod/acpod/runtime/admission"
 )
@@ -16,18 +17,6 @@ type Driver string
 const (
 	DriverProcess Driver = "process" // an agent process for each session
 	DriverNone    Driver = "none"    // no agent: sessions only serve tools
-)
-
-// Profile is what is particular to an agent.
-type Profile string
-
-// The profiles of agent.profile that exist: only Claude's changes anything here. Its SDK puts MCP servers into a
-// child's arguments, readable by every user, and expands variables: so it gets the variable and not the token. Auto finds it
-// by the name that the agent gives itself.
-const (
-	ProfileAuto    Profile = "auto"
-	ProfileGeneric Profile = "generic"
-	ProfileClaude  Profile = "claude"
 )
 
 // Decision says how a permission request of the agent is answered.
@@ -48,14 +37,15 @@ type PermissionRule struct {
 
 // Config is what pod gives to the sessions. It is a value; a zero duration or limit takes the default beside it.
 type Config struct {
-	Driver  Driver
-	Profile Profile
+	Driver Driver
 	// Agent is the template of each process: command, environment without the token, limits, guardian. Dir is set by the
 	// session to the folder that its client asked for, and OPENAB_SESSION_TOKEN is added where a token is minted.
 	Agent   agent.Config
 	Workdir string // agent.workdir, absolute: no folder outside it reaches an agent
 
-	FacadeURL   string   // http://127.0.0.1:8848/mcp; "" = there is no facade and no token
+	FacadeURL string // http://127.0.0.1:8848/mcp; "" = there is no facade and no token
+	// Delivery prepares what an agent reads before it starts; nil = nothing is written, and the facade's entry goes into session/new.
+	Delivery    *delivery.Deliverer
 	Proxy       Proxy    // nil = agent.delivery "proxy" cannot be set up
 	ForwardMeta []string // keys of a client's _meta that reach the agent besides the W3C ones
 
@@ -97,9 +87,6 @@ const (
 func (c Config) withDefaults() Config {
 	if c.Driver == "" {
 		c.Driver = DriverProcess
-	}
-	if c.Profile == "" {
-		c.Profile = ProfileAuto
 	}
 	if c.Permissions == "" {
 		c.Permissions = Relay

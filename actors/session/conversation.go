@@ -64,16 +64,17 @@ func (x *session) foreign(from kernel.Ref, params jsonrpc.Object) bool {
 type convPhase uint8
 
 const (
-	none     convPhase = iota
-	claiming           // waits for its place among max_sessions
-	starting           // the process runs, the handshake is under way
-	newing             // the question that opens the conversation is under way
+	none      convPhase = iota
+	claiming            // waits for its place among max_sessions
+	preparing           // what it reads is being prepared
+	starting            // the process runs, the handshake is under way
+	newing              // the question that opens the conversation is under way
 	alive
 	stopping // the process is being ended
 )
 
 func (p convPhase) String() string {
-	return [...]string{"none", "waiting for a place", "starting", "session/new", "alive", "stopping"}[p]
+	return [...]string{"none", "waiting for a place", "preparing", "starting", "session/new", "alive", "stopping"}[p]
 }
 
 func (v *conversation) noisy() int64 {
@@ -91,7 +92,7 @@ func (x *session) wantAgent() {
 	x.conv.phase = claiming
 	switch x.slot {
 	case slotHeld:
-		x.spawnAgent()
+		x.prepareAgent()
 	case slotNone:
 		ticket, err := x.c.Request(x.c.Parent(), claimSlot{id: x.id})
 		if err != nil {
@@ -119,7 +120,7 @@ func (x *session) onSlot(err error) {
 		return
 	}
 	x.slot = slotHeld
-	x.spawnAgent()
+	x.prepareAgent()
 }
 
 func (x *session) freeSlot() {
@@ -137,9 +138,9 @@ func (x *session) onReady(m agent.Ready) {
 	x.conv.info, x.conv.credits, x.conv.noise = m.Info, m.Credits, m.Noise
 	x.credits(x.client == nil)
 	x.s.learned.learn(m.Info)
-	if x.token.text != "" && !m.Info.MCP.HTTP {
+	if err := x.reachable(m.Info); err != nil && x.token.text != "" {
 		x.revoke()
-		x.facade = noHTTP
+		x.noTools(facadeFailed, err.Error())
 	}
 	x.askToOpen()
 }
@@ -157,8 +158,9 @@ func (x *session) recalling() recalling {
 func (x *session) askToOpen() {
 	about := x.recalling()
 	q := about.next(x.conv.info)
-	x.conv.phase, x.conv.entry, x.conv.asked = newing, x.token.text != "", q
-	params := x.s.cfg.newForAgent(x.conv.info, x.folders, x.token.text, x.meta)
+	servers := x.agentServers()
+	x.conv.phase, x.conv.entry, x.conv.asked = newing, servers != nil, q
+	params := newForAgent(x.folders, servers, x.meta)
 	if q != askNew {
 		params, _ = acp.WithSessionID(params, about.id) // they are an object
 	}
@@ -218,8 +220,8 @@ func (x *session) onNew(a kernel.Answer) {
 	x.conv.phase, x.conv.id, x.inner = alive, id, id
 	x.replayed()
 	x.out.known(id)
-	if x.conv.entry {
-		x.facade = facadeReport{state: facadeReady}
+	if x.token.text != "" {
+		x.facade = facadeReport{state: facadeReady, reason: x.delivering.note}
 	}
 	switch {
 	case x.loadWaits(): // for the end of the turn
@@ -315,6 +317,9 @@ func (x *session) onExited(m kernel.Exited) {
 	switch {
 	case m.Ref == x.desk:
 		x.deskExited(m)
+		return
+	case m.Ref == x.delivering.proxy:
+		x.proxyExited(m)
 		return
 	case m.Ref != x.conv.ref:
 		x.tunnelExited(m)

@@ -85,9 +85,17 @@ type learnAgain struct{}
 func (v *supervisor) learn() {
 	cfg, learned, learn := v.s.cfg.Agent, v.s.learned, v.s.learnAgent
 	cfg.Dir = v.s.cfg.Workdir
+	d := v.s.cfg.Delivery
 	v.c.Go("learn", func(ctx context.Context) kernel.Msg {
+		if d != nil {
+			d.Migrate(ctx)
+		}
 		info, err := learn(ctx, cfg)
 		learned.learn(info) // nil after an error
+		if d != nil {
+			known, _ := learned.Now()
+			d.Tidy(ctx, deliveryAgent(known))
+		}
 		return learnt{err}
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/acpod/acpod/actors/session/agent"
+	"github.com/acpod/acpod/actors/session/delivery"
 	"github.com/acpod/acpod/protocol/acp"
 	"github.com/acpod/acpod/protocol/jsonrpc"
 	"github.com/acpod/acpod/runtime/kernel"
@@ -101,7 +102,7 @@ func (f *fakeAgent) id() string {
 // token is what stands in its environment.
 func (f *fakeAgent) token() string {
 	for _, v := range f.cfg.Env {
-		if text, ok := strings.CutPrefix(v, tokenVariable+"="); ok {
+		if text, ok := strings.CutPrefix(v, delivery.TokenVariable+"="); ok {
 			return text
 		}
 	}

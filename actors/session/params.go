@@ -2,7 +2,6 @@ package session
 
 import (
 	"crypto/rand"
-	"strings"
 	"sync/atomic"
 
 	"github.com/acpod/acpod/protocol/acp"
@@ -67,34 +66,9 @@ func newID() string {
 	return acp.SessionID(bits)
 }
 
-const (
-	facadeEntry   = "openab"               // the name of the facade among an agent's MCP servers
-	tokenVariable = "OPENAB_SESSION_TOKEN" // the variable in an agent's environment that holds its token
-)
-
 // newForAgent builds the params of the agent's session/new from nothing but what was checked: folders, the facade's
-// entry in place of every server (token "" = none), and the kept part of _meta.
-func (cfg *Config) newForAgent(info *acp.AgentInfo, f Folders, token string, meta []byte) []byte {
-	to := acp.AgentSession{Cwd: f.Cwd, AdditionalDirectories: f.Additional, Meta: meta}
-	if token != "" {
-		to.Servers = append(acp.HTTPServer([]byte("["), facadeEntry, cfg.FacadeURL, "Bearer "+cfg.Profile.of(info).bearer(token)), ']')
-	}
+// entry in place of every server (nil = none), and the kept part of _meta.
+func newForAgent(f Folders, servers, meta []byte) []byte {
+	to := acp.AgentSession{Cwd: f.Cwd, AdditionalDirectories: f.Additional, Servers: servers, Meta: meta}
 	return to.Append(nil)
-}
-
-// of is the profile that holds for that agent: auto knows Claude's adapters by the name that they give themselves.
-func (p Profile) of(info *acp.AgentInfo) Profile {
-	if p == ProfileAuto && strings.Contains(strings.ToLower(info.Name), "claude") {
-		return ProfileClaude
-	}
-	return p
-}
-
-// bearer is how the token is written into the entry: literally, or as the variable for an agent that expands it and would
-// put the token into a child's arguments.
-func (p Profile) bearer(token string) string {
-	if p == ProfileClaude {
-		return "${" + tokenVariable + "}"
-	}
-	return token
 }

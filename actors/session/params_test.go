@@ -1,7 +1,6 @@
 package session
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/acpod/acpod/protocol/acp"
@@ -18,27 +17,19 @@ func TestWhatReachesTheAgent(t *testing.T) {
 	}
 	f := Folders{Cwd: "/work"}
 	for name, c := range map[string]struct {
-		cfg   Config
-		token string
-		want  string
+		servers, want string
+		forward       []string
 	}{
-		"auto finds claude": {Config{FacadeURL: "http://127.0.0.1:1/mcp", Profile: ProfileAuto}, "tok",
-			`{"cwd":"/work","mcpServers":[{"type":"http","name":"openab","url":"http://127.0.0.1:1/mcp","headers":[{"name":"Authorization","value":"Bearer ${OPENAB_SESSION_TOKEN}"}]}],"_meta":{"traceparent":"00-1-2-01"}}`},
-		"generic looks at no name": {Config{FacadeURL: "http://127.0.0.1:1/mcp", Profile: ProfileGeneric}, "tok",
-			`{"cwd":"/work","mcpServers":[{"type":"http","name":"openab","url":"http://127.0.0.1:1/mcp","headers":[{"name":"Authorization","value":"Bearer tok"}]}],"_meta":{"traceparent":"00-1-2-01"}}`},
-		"generic": {Config{FacadeURL: "http://127.0.0.1:1/mcp"}, "tok",
-			`{"cwd":"/work","mcpServers":[{"type":"http","name":"openab","url":"http://127.0.0.1:1/mcp","headers":[{"name":"Authorization","value":"Bearer tok"}]}],"_meta":{"traceparent":"00-1-2-01"}}`},
-		"claude gets the variable": {Config{FacadeURL: "http://127.0.0.1:1/mcp", Profile: ProfileClaude}, "tok",
-			`{"cwd":"/work","mcpServers":[{"type":"http","name":"openab","url":"http://127.0.0.1:1/mcp","headers":[{"name":"Authorization","value":"Bearer ${OPENAB_SESSION_TOKEN}"}]}],"_meta":{"traceparent":"00-1-2-01"}}`},
-		"no token, no entry": {Config{FacadeURL: "http://127.0.0.1:1/mcp"}, "", `{"cwd":"/work","mcpServers":[],"_meta":{"traceparent":"00-1-2-01"}}`},
-		"a key that the operator forwards": {Config{ForwardMeta: []string{"mine"}}, "",
-			`{"cwd":"/work","mcpServers":[],"_meta":{"traceparent":"00-1-2-01","mine":{"a":1.0}}}`},
+		"the facade's entry": {`[{"name":"openab"}]`, `{"cwd":"/work","mcpServers":[{"name":"openab"}],"_meta":{"traceparent":"00-1-2-01"}}`, nil},
+		"no token, no entry": {"", `{"cwd":"/work","mcpServers":[],"_meta":{"traceparent":"00-1-2-01"}}`, nil},
+		"a key that the operator forwards": {"",
+			`{"cwd":"/work","mcpServers":[],"_meta":{"traceparent":"00-1-2-01","mine":{"a":1.0}}}`, []string{"mine"}},
 	} {
-		info := acp.AgentInfo{Name: "an agent"}
-		if strings.Contains(name, "auto") || strings.Contains(name, "no name") {
-			info.Name = "@agentclientprotocol/Claude-agent-acp"
+		var servers []byte
+		if c.servers != "" {
+			servers = []byte(c.servers)
 		}
-		if got := string(c.cfg.newForAgent(&info, f, c.token, acp.FilterMeta(p.Meta, c.cfg.ForwardMeta))); got != c.want {
+		if got := string(newForAgent(f, servers, acp.FilterMeta(p.Meta, c.forward))); got != c.want {
 			t.Errorf("%s:\n got %s\nwant %s", name, got, c.want)
 		}
 	}
@@ -87,7 +78,7 @@ func TestWhatBecomesOfDeclarations(t *testing.T) {
 
 func TestTheReportOfServers(t *testing.T) {
 	got := string(appendServers([]byte("{"), []report{{name: "room", id: "1", state: stateReady, listed: true, offered: 5, withheld: 2}, {name: "x\"y", state: stateRefused, reason: "no"}},
-		facadeReport{state: facadeFailed, reason: "why"})) + "}"
+		facadeReport{state: facadeFailed, reason: "why", delivery: "acp"})) + "}"
 	want := `{"servers":[{"name":"room","id":"1","state":"ready","tools":{"offered":5,"withheld":2}},{"name":"x\"y","id":"","state":"refused","reason":"no"}],"facade":{"state":"failed","reason":"why","delivery":"acp"}}`
 	if got != want {
 		t.Errorf("\n got %s\nwant %s", got, want)

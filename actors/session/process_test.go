@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/acpod/acpod/actors/session/agent"
+	"github.com/acpod/acpod/actors/session/delivery"
 	"github.com/acpod/acpod/protocol/acp"
 	"github.com/acpod/acpod/runtime/kernel"
 	"github.com/acpod/acpod/runtime/kerneltest"
@@ -43,7 +44,7 @@ func runScriptedAgent(in io.Reader, out io.Writer) {
 			answer(`{"sessionId":"theirs"}`)
 		case acp.MethodSessionPrompt:
 			dir, _ := os.Getwd()
-			token := os.Getenv(tokenVariable)
+			token := os.Getenv(delivery.TokenVariable)
 			said := fmt.Sprintf("dir=%s literal=%v shown=%v home=%q", dir, strings.Contains(params, "Bearer "+token) && len(token) == 43,
 				strings.Contains(strings.Join(os.Args, " "), token), os.Getenv("HOME"))
 			fmt.Fprintf(out, `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"theirs","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":%q}}}}`+"\n", said)

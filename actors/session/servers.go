@@ -58,15 +58,15 @@ type report struct {
 
 // facadeReport is how the agent reaches the facade.
 type facadeReport struct {
-	state  string // ready | off | failed | bypass
-	reason string
+	state    string // ready | off | failed | bypass
+	reason   string
+	delivery string // agent.delivery, as it was chosen for this agent
 }
 
 const (
 	facadeReady  = "ready"
 	facadeOff    = "off"
 	facadeFailed = "failed"
-	deliveryACP  = "acp" // the only agent.delivery that exists
 )
 
 // appendServers appends the members `"servers":[…],"facade":{…}`.
@@ -93,6 +93,6 @@ func appendServers(b []byte, servers []report, facade facadeReport) []byte {
 	if facade.reason != "" {
 		b = jsonrpc.AppendString(append(b, `,"reason":`...), facade.reason)
 	}
-	b = jsonrpc.AppendString(append(b, `,"delivery":`...), deliveryACP)
+	b = jsonrpc.AppendString(append(b, `,"delivery":`...), facade.delivery)
 	return append(b, '}')
 }

@@ -95,6 +95,9 @@ type session struct {
 	tunnels   map[kernel.Ref]underway
 	tunnelled int // tunnels opened, for their names
 	facade    facadeReport
+	shown     facadeReport // in the tree
+
+	delivering delivering
 
 	caps     capabilities
 	settings settings
@@ -276,6 +279,12 @@ func (x *session) Receive(c *kernel.Ctx, m kernel.Msg) error {
 	case ttlPassed:
 		x.ttl = nil
 		x.end(endSuspended, errors.New("nobody was attached for agent.session_ttl"))
+	case prepared:
+		x.onPrepared(m)
+	case prepareOverdue:
+		x.onPrepareOverdue(m)
+	case proxyReady:
+		x.onProxyReady(m)
 	case newOverdue:
 		x.onNewOverdue()
 	case silent:
@@ -375,6 +384,7 @@ func (x *session) publish() {
 		x.s.merged.Add(more)
 		x.c.Attr("merged_updates", x.merged)
 	}
+	x.showFacade()
 	old := x.life.status.Load()
 	if old != nil && old.same(st) {
 		return

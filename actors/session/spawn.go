@@ -5,21 +5,28 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/acpod/acpod/actors/session/delivery"
+	"github.com/acpod/acpod/protocol/acp"
 	"github.com/acpod/acpod/runtime/kernel"
 )
 
-// spawnAgent starts the process. Its token is an obligation of the agent's generation: whatever ends that, revokes it.
-func (x *session) spawnAgent() {
+// spawnAgent starts the process. Its token is an obligation of the agent's generation: whatever ends that, revokes it. Without tools, it starts
+// all the same.
+func (x *session) spawnAgent(p delivery.Prepared) {
 	cfg := x.s.cfg.Agent
 	cfg.Dir, cfg.Client = x.folders.Cwd, x.caps.raw
 	x.facade = facadeReport{state: facadeOff}
-	if x.s.cfg.FacadeURL != "" {
-		if known, _ := x.s.learned.Now(); known != nil && !known.MCP.HTTP {
-			x.facade = noHTTP
-		} else {
-			x.mint()
-			cfg.Env = append(slices.Clone(cfg.Env), tokenVariable+"="+x.token.text)
-		}
+	x.delivering.mode, x.delivering.note = p.Mode, p.Reason
+	known, _ := x.s.learned.Now()
+	if err := x.reachable(known); err != nil && p.State == delivery.Ready {
+		p.State, p.Reason = delivery.Failed, err.Error()
+	}
+	switch p.State {
+	case delivery.Ready:
+		x.mint()
+		cfg.Env = append(slices.Clone(cfg.Env), delivery.TokenVariable+"="+x.token.text)
+	case delivery.Failed, delivery.Bypass:
+		x.noTools(string(p.State), p.Reason)
 	}
 	spec := x.s.agentSpec(cfg, x.c.Self(), "agent")
 	inner, token := spec.New, x.token
@@ -34,7 +41,11 @@ func (x *session) spawnAgent() {
 	x.conv = conversation{phase: starting, ref: ref}
 }
 
-var noHTTP = facadeReport{state: facadeFailed, reason: "the agent takes no MCP servers over http (mcpCapabilities.http)"}
+// noTools says that the agent starts without them, or goes on so, and why.
+func (x *session) noTools(state, reason string) {
+	x.facade = facadeReport{state: state, reason: reason}
+	x.c.Log().Error("the session has no tools", "session", acp.SessionTag(x.id), "state", state, "reason", reason)
+}
 
 // incarnation is one generation of an agent with what it owes beside the process: its token.
 type incarnation struct {

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/acpod/acpod/actors/session/agent"
+	"github.com/acpod/acpod/actors/session/delivery"
 	"github.com/acpod/acpod/protocol/jsonrpc"
 	"github.com/acpod/acpod/runtime/kernel"
 )
@@ -13,6 +14,7 @@ import (
 type Sessions struct {
 	cfg        Config
 	tokens     *Tokens
+	deliverer  *delivery.Deliverer // of Config, or one that writes nothing
 	learned    *Learned
 	gate       *gate
 	draining   atomic.Bool
@@ -30,7 +32,11 @@ type Sessions struct {
 // New prepares the sessions; nothing runs before Spec is started.
 func New(cfg Config) *Sessions {
 	cfg = cfg.withDefaults()
-	return &Sessions{cfg: cfg, tokens: &Tokens{}, learned: newLearned(), gate: newGate(&cfg), quiet: make(chan struct{}, 1),
+	deliverer := cfg.Delivery
+	if deliverer == nil {
+		deliverer = delivery.New(delivery.Config{Mode: delivery.ACP, FacadeURL: cfg.FacadeURL})
+	}
+	return &Sessions{deliverer: deliverer, cfg: cfg, tokens: &Tokens{}, learned: newLearned(), gate: newGate(&cfg), quiet: make(chan struct{}, 1),
 		newID: newID, folders: resolveFolders, agentSpec: agent.Spec, learnAgent: agent.Learn}
 }
 

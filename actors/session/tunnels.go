@@ -304,7 +304,7 @@ func (x *session) reports() []report {
 }
 
 func (x *session) serversObject() jsontext.Value {
-	return append(appendServers([]byte{'{'}, x.reports(), x.facade), '}')
+	return append(appendServers([]byte{'{'}, x.reports(), x.facadeNow()), '}')
 }
 
 // showServers shows them in the tree.
@@ -324,7 +324,7 @@ func (x *session) serversChanged() {
 	if x.client == nil || x.opening != nil || x.over {
 		return
 	}
-	x.notify(acp.MethodServers, append(appendServers([]byte{','}, reports, x.facade), '}'))
+	x.notify(acp.MethodServers, append(appendServers([]byte{','}, reports, x.facadeNow()), '}'))
 }
 
 // replyOf is the result of a request to the client.

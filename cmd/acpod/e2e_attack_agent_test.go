@@ -27,7 +27,7 @@ func attackerConfig(t *testing.T, config string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return with(config, "agent.command", fmt.Sprintf("[%q]", self), "agent.env", fmt.Sprintf("{%s = \"1\"}", attackerMode))
+	return with(config, "agent.delivery", `"acp"`, "agent.command", fmt.Sprintf("[%q]", self), "agent.env", fmt.Sprintf("{%s = \"1\"}", attackerMode))
 }
 
 // runAttacker answers prompts by their text: `/line N` writes one update whose line has exactly N bytes, `/gush N` writes N

@@ -183,7 +183,7 @@ func TestEachStartUpRefusalIsOneLineAndNothingListens(t *testing.T) {
 		{"a wrong type", with(baseConfig, "agent.queue", `"many"`), "queue"},
 		{"a value out of range", with(baseConfig, "agent.max_sessions", "-1"), "max_sessions"},
 		{"a missing variable", with(baseConfig, "acp.auth_key", `"${env:ACPOD_TEST_NOT_SET}"`), "ACPOD_TEST_NOT_SET"},
-		{"a delivery that comes later", with(baseConfig, "agent.delivery", `"file"`), "delivery"},
+		{"a delivery that is none", with(baseConfig, "agent.delivery", `"pigeon"`), "delivery"},
 		{"not TOML", baseConfig + "[[[", "acpod.toml"},
 		{"session bytes too small for a line and a result", with(baseConfig, "limits.session_bytes", `"1MiB"`), "session_bytes"},
 		{"outbound bytes too small for a line", with(baseConfig, "limits.outbound_bytes", `"1MiB"`), "outbound_bytes"},

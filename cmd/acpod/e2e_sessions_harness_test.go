@@ -34,7 +34,7 @@ func scripted(t *testing.T, config, mode, record string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return with(config, "agent.command", fmt.Sprintf("[%q]", self), "agent.env", fmt.Sprintf("{%s = %q, %s = %q}", scriptedMode, mode, scriptedRecord, record))
+	return with(config, "agent.delivery", `"acp"`, "agent.command", fmt.Sprintf("[%q]", self), "agent.env", fmt.Sprintf("{%s = %q, %s = %q}", scriptedMode, mode, scriptedRecord, record))
 }
 
 // runScripted is one life of the scripted agent; it gives the exit status.

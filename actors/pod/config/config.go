@@ -3,8 +3,8 @@ package config
 import "time"
 
 // Config is the whole configuration in Go's types. The tags are the schema: koanf is the key; min and max are inclusive
-// bounds in the key's own notation; enum lists the words allowed; later lists words that the format knows and this version
-// does not serve yet, with the sentence that says so in laterText; check names one of the functions in [checks]; a secret is never shown.
+// bounds in the key's own notation; enum lists the words allowed; check names one of the functions in [checks]; a
+// secret is never shown.
 type Config struct {
 	Pod    Pod    `koanf:"pod"`
 	ACP    ACP    `koanf:"acp"`
@@ -47,7 +47,7 @@ type ACPKey struct {
 type Agent struct {
 	Driver            string            `koanf:"driver" enum:"process|none"`
 	Command           []string          `koanf:"command" check:"argument"`
-	Profile           string            `koanf:"profile" enum:"auto|generic|claude" later:"codex|gemini|opencode|cursor|kiro"`
+	Profile           string            `koanf:"profile" enum:"auto|generic|claude|codex|gemini|opencode|cursor|kiro"`
 	Workdir           string            `koanf:"workdir" check:"nonempty"`
 	Env               map[string]string `koanf:"env" secret:"true"`
 	InheritEnv        []string          `koanf:"inherit_env" check:"envname"`
@@ -64,7 +64,7 @@ type Agent struct {
 	TurnIdleTimeout   time.Duration     `koanf:"turn_idle_timeout" min:"10ms" max:"168h"`
 	CancelTimeout     time.Duration     `koanf:"cancel_timeout" min:"10ms" max:"24h"`
 	StopGrace         time.Duration     `koanf:"stop_grace" min:"10ms" max:"1h"`
-	Delivery          string            `koanf:"delivery" enum:"auto|acp" later:"file|bridge|proxy"`
+	Delivery          string            `koanf:"delivery" enum:"auto|acp|file|bridge|proxy"`
 	AllowDirect       bool              `koanf:"allow_direct"`
 	BridgeSocket      string            `koanf:"bridge_socket"`
 }

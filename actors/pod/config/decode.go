@@ -168,8 +168,6 @@ func (l *layer) judge(k *key, path, text string) bool {
 	switch {
 	case !utf8.ValidString(text):
 		l.fail(path, "is not UTF-8", k.allowed())
-	case contains(k.later, text):
-		l.fail(path, quote(text)+" comes in a later version", oneOf(k.enum, "or"))
 	case len(k.enum) > 0 && !contains(k.enum, text):
 		l.fail(path, quote(text)+" is none of them", oneOf(k.enum, "or"))
 	case k.check != "" && !checks[k.check].ok(text):

@@ -14,7 +14,8 @@ var openab = []struct{ name, path string }{
 	{"OPENAB_BROWSER_SOCKET", "agent.bridge_socket"},
 }
 
-// browserModes translates the reference system's words for how an agent reaches the facade.
+// browserModes translates the reference system's words for how an agent reaches a browser, where ours is another: "proxy" and "bridge" are
+// ours as well, and of the ways to its facade the best for the agent at hand is found here.
 var browserModes = map[string]string{"facade": "auto"}
 
 // environment is a snapshot of the process's variables, so that one load sees one state.

@@ -40,8 +40,8 @@ func TestErrorsNamePlaceKeyAndWhatIsAllowed(t *testing.T) {
 		"number out of range":        {"[limits]\nconnections = 0\n", nil, 2, "limits.connections", []string{"0 is out of range"}},
 		"negative duration":          {"[mcp]\norphan_window = \"-1s\"\n", nil, 2, "mcp.orphan_window", []string{"out of range"}},
 		"word":                       {"[agent]\npermissions = \"maybe\"\n", nil, 2, "agent.permissions", []string{`"maybe"`, "relay, allow or deny"}},
-		"delivery of later":          {"[agent]\ndelivery = \"bridge\"\n", nil, 2, "agent.delivery", []string{"comes in a later version", "auto or acp"}},
-		"profile of later":           {"[agent]\nprofile = \"codex\"\n", nil, 2, "agent.profile", []string{"comes in a later version", "auto, generic or claude"}},
+		"no delivery":                {"[agent]\ndelivery = \"facade\"\n", nil, 2, "agent.delivery", []string{`"facade"`, "auto, acp, file, bridge or proxy"}},
+		"no profile":                 {"[agent]\nprofile = \"vim\"\n", nil, 2, "agent.profile", []string{`"vim"`, "auto, generic, claude, codex, gemini, opencode, cursor or kiro"}},
 		"a list for a section":       {"acp = []\n", nil, 1, "acp", []string{"is a list", "a section with listen"}},
 		"a table for tables":         {"[mcp.acp_servers]\nname = \"a\"\n", nil, 1, "mcp.acp_servers", []string{"is a table", "a list of tables"}},
 		"a grant without a name":     {"[[mcp.acp_servers]]\ntools = []\n", nil, 1, "mcp.acp_servers[0]", []string{"has no name"}},
@@ -83,7 +83,7 @@ func TestErrorsNamePlaceKeyAndWhatIsAllowed(t *testing.T) {
 		"environment: tables":        {"", []string{"ACPOD_MCP__ACP_SERVERS=x"}, 0, "mcp.acp_servers", []string{"write it into the file"}},
 		"environment: one _":         {"", []string{"ACPOD_ACP_LISTEN=127.0.0.1:1"}, 0, "", []string{"env ACPOD_ACP_LISTEN", "did you mean ACPOD_ACP__LISTEN?"}},
 		"environment: one _ of more": {"", []string{"ACPOD_LIMITS_FRAME_BYTES=1MiB"}, 0, "", []string{"did you mean ACPOD_LIMITS__FRAME_BYTES?"}},
-		"environment: openab":        {"", []string{"OPENAB_BROWSER_MODE=bridge"}, 0, "agent.delivery", []string{"env OPENAB_BROWSER_MODE", "later version"}},
+		"environment: openab":        {"", []string{"OPENAB_BROWSER_MODE=window"}, 0, "agent.delivery", []string{"env OPENAB_BROWSER_MODE", "auto, acp, file, bridge or proxy"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := load(t, c.text, c.environ...)

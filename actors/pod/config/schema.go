@@ -30,7 +30,6 @@ type key struct {
 	fields   []*key // of a section and of each table of kindTables, in the order of the struct
 	min, max int64  // inclusive; of int, duration (ns) and size (bytes)
 	enum     []string
-	later    []string // words of the format that this version does not serve
 	check    string
 	secret   bool
 	required bool
@@ -59,7 +58,7 @@ func newKey(field reflect.StructField) *key {
 	k := &key{
 		name: tag.Get("koanf"), check: tag.Get("check"),
 		secret: tag.Get("secret") != "", required: tag.Get("required") != "",
-		enum: words(tag.Get("enum")), later: words(tag.Get("later")),
+		enum: words(tag.Get("enum")),
 	}
 	if _, known := checks[k.check]; k.check != "" && !known {
 		panic("config: no check named " + k.check)

@@ -94,22 +94,12 @@ func (d *Deliverer) Prepare(ctx context.Context, ask Ask) Prepared {
 		}
 		return out
 	}
-	select {
-	case d.turn <- struct{}{}:
-		defer func() { <-d.turn }()
-	case <-ctx.Done():
-		return failed("the delivery was not set up: %v", context.Cause(ctx))
-	}
-	workdir, err := filepath.EvalSymlinks(d.cfg.Workdir)
+	f, leave, err := d.enter(ctx)
 	if err != nil {
-		return failed("agent.workdir: %v", plainly(err))
+		return failed("%v", err)
 	}
-	f, err := openFolder(workdir)
-	if err != nil {
-		return failed("agent.workdir: %v", plainly(err))
-	}
-	defer f.close()
-	cwd, err := filepath.Rel(workdir, ask.Cwd)
+	defer leave()
+	cwd, err := filepath.Rel(f.path, ask.Cwd)
 	if err != nil || !filepath.IsLocal(cwd) {
 		return failed("the session's folder is not in agent.workdir")
 	}
@@ -126,10 +116,6 @@ func (d *Deliverer) Prepare(ctx context.Context, ask Ask) Prepared {
 		return out
 	}
 	defer unlock()
-	if d.record.aside != nil {
-		d.log.Error(d.record.aside.Error())
-		d.record.aside = nil
-	}
 	choice := d.choice(out, profile, f.path)
 	d.clean(ctx, choice)
 	if out.State != Ready {
@@ -145,6 +131,57 @@ func (d *Deliverer) Prepare(ctx context.Context, ask Ask) Prepared {
 		return failed("%v", err)
 	}
 	return out
+}
+
+// enter waits for its turn and opens agent.workdir; leave ends both.
+func (d *Deliverer) enter(ctx context.Context) (f *folder, leave func(), err error) {
+	select {
+	case d.turn <- struct{}{}:
+	case <-ctx.Done():
+		return nil, nil, fmt.Errorf("the delivery was not set up: %w", context.Cause(ctx))
+	}
+	workdir, err := filepath.EvalSymlinks(d.cfg.Workdir)
+	if err == nil {
+		f, err = openFolder(workdir)
+	}
+	if err != nil {
+		<-d.turn
+		return nil, nil, fmt.Errorf("agent.workdir: %w", plainly(err))
+	}
+	return f, func() {
+		f.close()
+		<-d.turn
+	}, nil
+}
+
+// Migrate removes what leads around the policy in agent.workdir and is provably ours: before any agent starts.
+func (d *Deliverer) Migrate(ctx context.Context) {
+	f, leave, err := d.enter(ctx)
+	if err != nil {
+		return // as the first session is told
+	}
+	defer leave()
+	_ = d.migrate(ctx, f, []string{"."}) // as every session is told
+}
+
+// Tidy cleans up what a former delivery wrote, when it is known which one holds now.
+func (d *Deliverer) Tidy(ctx context.Context, agent *Agent) {
+	f, leave, err := d.enter(ctx)
+	if err != nil {
+		return
+	}
+	defer leave()
+	unlock, err := d.record.lock(ctx)
+	if err != nil {
+		return
+	}
+	defer unlock()
+	profile := d.Profile(agent)
+	out := Prepared{Mode: choose(d.cfg.Mode, profile, agent), State: Ready}
+	if d.cfg.FacadeURL == "" {
+		out.State = Off
+	}
+	d.clean(ctx, d.choice(out, profile, f.path))
 }
 
 // offered tells what a mode needs and does not have.
@@ -188,6 +225,10 @@ func (d *Deliverer) choice(p Prepared, profile *Profile, workdir string) string 
 
 // clean takes out what was written for another choice, unless a pod that lives relies on it.
 func (d *Deliverer) clean(ctx context.Context, choice string) {
+	if d.record.aside != nil {
+		d.log.Error(d.record.aside.Error())
+		d.record.aside = nil
+	}
 	for _, w := range append([]written(nil), d.record.list...) {
 		if w.Choice == choice || w.Pod != d.pod && w.Pod.lives() {
 			continue
