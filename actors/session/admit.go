@@ -3,7 +3,6 @@ package session
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/acpod/acpod/protocol/acp"
@@ -109,6 +108,8 @@ func (v *supervisor) Receive(c *kernel.Ctx, m kernel.Msg) error {
 		v.onKeep(m.change, nil)
 	case dropRecord:
 		v.onDrop(m)
+	case agentDeleted:
+		v.onAgentDeleted(m)
 	case renew:
 		v.onRenew()
 	case renewed:
@@ -155,97 +156,6 @@ func (v *supervisor) showRecords() {
 			v.c.Attr(name, n)
 		}
 	}
-}
-
-// entry takes a request, and with it the duty to answer it until a session has it.
-func (v *supervisor) entry(client Client, req uint64, params *Params, held *kernel.Lease) *entry {
-	return &entry{client: client, req: req, params: params, held: held, owed: v.c.Own("answer", releaseAnswer("", client, req))}
-}
-
-// about takes a request about a session that there is.
-func (v *supervisor) about(k kind, client Client, req uint64, params *Params, held *kernel.Lease) *entry {
-	e := v.entry(client, req, params, held)
-	e.kind, e.id = k, params.SessionID
-	return e
-}
-
-func (v *supervisor) onOpen(m Open) {
-	e := v.entry(m.Client, m.Req, m.Params, m.Held)
-	if v.s.draining.Load() {
-		v.refuse(e, jsonrpc.Draining(0))
-		return
-	}
-	if v.admit(e, wayNew, m.Client.Key()) {
-		v.begin(e)
-	}
-}
-
-// begin gives an admitted request a session that was not there.
-func (v *supervisor) begin(e *entry) {
-	now := v.now()
-	rec := &record{id: v.s.newID(), owner: owner{key: e.client.Key(), secret: e.client.Secret()}, created: now, updated: now, under: e}
-	e.rec = rec
-	v.records[rec.id] = rec
-	v.check(e)
-}
-
-// enter lets in a request about a session that there is, after those that came before it. Who may not have the session is told what is told of
-// one that is not there.
-func (v *supervisor) enter(e *entry) {
-	rec := v.records[e.id]
-	switch {
-	case rec != nil && (rec.closed() || !rec.unread && !rec.owner.admits(e.client.Key(), e.client.Secret())):
-		v.refuse(e, acp.UnknownSession(e.id))
-	case rec != nil && (rec.under != nil || v.leaving(rec)):
-		if len(rec.behind) == maxBehind {
-			v.refuse(e, jsonrpc.BusyError())
-			return
-		}
-		rec.behind = append(rec.behind, e)
-	case v.s.draining.Load() && e.kind != kindDelete:
-		v.refuse(e, jsonrpc.Draining(0))
-	case !v.offers(e.kind):
-		v.refuse(e, jsonrpc.UnknownMethod(methods[e.kind]))
-	case rec == nil:
-		if e.kind == kindFork && !v.admit(e, wayNew, e.client.Key()) || e.back() && !v.admit(e, wayBack, e.client.Key()) {
-			return
-		}
-		rec = &record{id: e.id, unread: true, under: e}
-		e.rec, v.records[e.id] = rec, rec
-		v.take(e)
-	case e.kind == kindFork:
-		if v.admit(e, wayNew, e.client.Key()) {
-			e.rec = rec
-			v.fork(e, rec.inner)
-		}
-	case e.kind == kindDelete:
-		e.rec, rec.under = rec, e
-		v.hand(e, remove{client: e.client, req: e.req})
-	default:
-		if e.rec = rec; v.admit(e, wayJoin, rec.owner.key) {
-			rec.under = e
-			v.check(e)
-		}
-	}
-}
-
-// methods are the names of what comes in.
-var methods = [...]string{kindNew: acp.MethodSessionNew, kindResume: acp.MethodSessionResume, kindLoad: acp.MethodSessionLoad, kindFork: acp.MethodSessionFork,
-	kindDelete: acp.MethodSessionDelete}
-
-// offers tells whether the agent does what such a request asks for: a client was offered no more.
-func (v *supervisor) offers(k kind) bool {
-	info, _ := v.s.learned.Now()
-	switch k {
-	case kindLoad:
-		return info != nil && info.LoadSession
-	case kindFork:
-		return info != nil && info.Session.Fork
-	case kindDelete:
-		return info != nil && info.Session.Delete
-	case kindNew, kindResume:
-	}
-	return true
 }
 
 // leaving tells whether a session has decided to end and its end has not come yet, or its record is being let go.
@@ -323,107 +233,6 @@ func (v *supervisor) onChecked(m checked) {
 	v.places.want(wish{rec: rec, entry: e})
 }
 
-// attach hands the resume of a living session to it.
-func (v *supervisor) attach(e *entry) {
-	m := attach{client: e.client, req: e.req, params: e.params, folders: e.folders, held: e.held, load: e.kind == kindLoad}
-	e.held = nil // the message brings it
-	v.hand(e, m)
-}
-
-// hand gives a request to its living session, which answers it.
-func (v *supervisor) hand(e *entry, m kernel.Msg) {
-	ticket, err := v.c.Request(e.rec.ref, m)
-	var full *kernel.Overloaded
-	switch {
-	case err == nil:
-		v.attaching[ticket] = e
-	case errors.As(err, &full):
-		v.fail(e, overloaded(full))
-	default:
-		v.again(e)
-	}
-}
-
-// again lets a request wait for the end of the session that it found ending.
-func (v *supervisor) again(e *entry) {
-	rec := e.rec
-	rec.under = nil
-	e.slot.Release()
-	e.slot = nil
-	rec.behind = append([]*entry{e}, rec.behind...)
-	switch {
-	case rec.living():
-	case rec.kept.then != stays:
-		v.work(rec)
-	default:
-		v.next(rec)
-	}
-}
-
-// onAnswer is an answer of a session: to a resume, or to the wish for its place.
-func (v *supervisor) onAnswer(a kernel.Answer) {
-	e, ok := v.attaching[a.Ticket]
-	if !ok {
-		v.places.onAnswer(a)
-		return
-	}
-	delete(v.attaching, a.Ticket)
-	a.Lease.Release()
-	if a.Err != nil {
-		v.again(e)
-		return
-	}
-	e.owed.Discharge()
-	rec := e.rec
-	rec.under = nil
-	if granted, _ := a.Msg.(attached); bool(granted) { // a refused one leaves no trace
-		rec.note(e.client.Rank())
-		rec.cwd, rec.updated = e.folders.Cwd, v.now()
-	}
-	v.next(rec)
-}
-
-// spawn starts the session of an admitted entry.
-func (v *supervisor) spawn(e *entry, s slot) {
-	rec := e.rec
-	rec.life = &life{}
-	if rec.kept.shelf != nil {
-		rec.kept.shelf.life.Store(rec.life)
-	}
-	b := birth{id: rec.id, owner: rec.owner, life: rec.life, folders: e.folders, meta: keepMeta(v.c, e.params.Meta, v.s.cfg.ForwardMeta),
-		slot: s, carried: rec.carried, known: rec.declared, pins: rec.pins,
-		open: &opener{client: e.client, req: e.req, params: e.params, held: e.held, resume: e.back(), load: e.kind == kindLoad, fork: e.copies}}
-	ref, err := v.spawnNamed(b)
-	if err != nil {
-		v.c.Log().Error("a session could not be started", "session", acp.SessionTag(rec.id), "err", err.Error())
-		rec.life = nil
-		v.places.free(rec)
-		v.fail(e, jsonrpc.InternalError(jsonrpc.ReasonInternal, "the session could not be started: try again"))
-		return
-	}
-	rec.slot, e.slot = e.slot, nil
-	e.owed.Discharge()
-	e.owed = nil // the session owes it from its first step on
-	rec.ref, rec.under, rec.first = ref, nil, e
-	rec.cwd, rec.additional, rec.updated = e.folders.Cwd, e.folders.Additional, v.now()
-	rec.note(e.client.Rank())
-	v.refs[ref] = rec
-	v.next(rec)
-}
-
-// spawnNamed finds a free name: sess-<tag>, then sess-<tag>-2 and so on.
-func (v *supervisor) spawnNamed(b birth) (kernel.Ref, error) {
-	base := acp.TreeName(b.id)
-	name := base
-	for n := 2; ; n++ {
-		ref, err := v.c.Spawn(v.s.spec(name, b))
-		if !errors.Is(err, kernel.ErrTaken) || n > 100 {
-			return ref, err
-		}
-		name = fmt.Sprintf("%s-%d", base, n)
-	}
-}
-
 // Free gives back what requests hold that were on their way in when the supervisor ended: a crash leaves them there.
 func (v *supervisor) Free(error) {
 	for _, rec := range v.records {
@@ -456,41 +265,4 @@ func (v *supervisor) refuse(e *entry, bad *jsonrpc.Error) {
 	if e.owed == nil || e.owed.Discharge() {
 		e.client.Respond("", e.req, nil, nil, bad)
 	}
-}
-
-// noRecord is what a client is told of a record that the store does not give.
-func (v *supervisor) noRecord(e *entry, err error) *jsonrpc.Error {
-	var held *HeldError
-	switch {
-	case errors.Is(err, ErrNoRecord):
-		return acp.UnknownSession(e.id)
-	case errors.As(err, &held):
-		return jsonrpc.InternalError(jsonrpc.ReasonInternal, held.Error())
-	}
-	v.c.Refuse("session_records")
-	v.c.Log().Error("the record of a session", "session", acp.SessionTag(e.id), "err", err.Error())
-	return jsonrpc.InternalError(jsonrpc.ReasonInternal, "the session's record cannot be read now: the pod's log says why")
-}
-
-// onKeep is a session's news of what outlives the pod.
-func (v *supervisor) onKeep(m change, who *kernel.Question) {
-	rec := v.records[m.id]
-	if rec == nil || !rec.living() || rec.kept.then != stays {
-		who.Fail(kernel.ErrStopped)
-		return
-	}
-	rec.follows(m)
-	rec.updated = v.now()
-	v.write(rec, who)
-}
-
-// onDrop is a session that was closed.
-func (v *supervisor) onDrop(m dropRecord) {
-	rec, q := v.records[m.id], v.c.Question()
-	if rec == nil {
-		q.Answer(struct{}{}, nil)
-		return
-	}
-	rec.kept.parted = append(rec.kept.parted, q)
-	v.part(rec, deleted)
 }

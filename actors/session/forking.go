@@ -13,12 +13,3 @@ func (v *supervisor) fork(e *entry, inner string) {
 	e.copies = inner
 	v.begin(e)
 }
-
-// deleteAsleep deletes a session that does not live.
-func (v *supervisor) deleteAsleep(e *entry) {
-	rec := e.rec
-	rec.under = nil
-	e.owed.Discharge()
-	e.client.Respond("", e.req, []byte("{}"), nil, nil)
-	v.part(rec, deleted)
-}

@@ -17,7 +17,7 @@ type keeping struct {
 	under  bool // an operation is under way
 	dirty  bool // there is something new since the last one began
 	then   parting
-	parted []*kernel.Question // wait for the parting
+	parted []func(error)      // wait for the parting
 	next   []*kernel.Question // wait for what is dirty
 	now    []*kernel.Question // wait for the operation under way
 }
@@ -208,14 +208,15 @@ func (s *shelf) release(store Store) func(context.Context, error) {
 // away is the end of a record's parting: what there is to know of the session, the store knows, or nobody.
 func (v *supervisor) away(rec *record, err error) {
 	k := &rec.kept
-	for _, q := range k.parted {
-		if err != nil && !errors.Is(err, ErrLeaseLost) {
-			q.Fail(err)
+	parted := k.parted
+	k.parted = nil
+	for _, tell := range parted {
+		if errors.Is(err, ErrLeaseLost) { // it is gone from here, whoever has it
+			tell(nil)
 		} else {
-			q.Answer(struct{}{}, nil)
+			tell(err)
 		}
 	}
-	k.parted = nil
 	if rec.living() || rec.under != nil {
 		return // it was deleted before its session has ended
 	}
@@ -230,76 +231,4 @@ func (v *supervisor) away(rec *record, err error) {
 	for _, e := range behind {
 		v.enter(e)
 	}
-}
-
-// take asks the store for the record of a session that does not live here.
-func (v *supervisor) take(e *entry) {
-	id, store := e.id, v.s.cfg.Store
-	v.c.Go("record", func(ctx context.Context) kernel.Msg {
-		ctx, cancel := context.WithTimeout(ctx, storeWait)
-		defer cancel()
-		m := taken{entry: e}
-		m.d, m.lease, m.err = store.Take(ctx, id)
-		return m
-	})
-}
-
-func (v *supervisor) onTaken(m taken) {
-	e := m.entry
-	rec := e.rec
-	if m.err != nil {
-		rec.under = nil
-		v.refuse(e, v.noRecord(e, m.err))
-		v.away(rec, m.err)
-		return
-	}
-	rec.read(m.d)
-	v.shelve(rec, m.lease, &m.d)
-	delete(v.dozing, rec.id)
-	switch {
-	case !rec.owner.admits(e.client.Key(), e.client.Secret()):
-		v.fail(e, acp.UnknownSession(rec.id))
-	case e.kind == kindFork:
-		rec.under = nil
-		inner := rec.inner
-		v.part(rec, released)
-		v.fork(e, inner)
-	case e.kind == kindDelete:
-		v.deleteAsleep(e)
-	default:
-		v.check(e)
-	}
-}
-
-// renewBefore keeps the leases of this pod from ending.
-func (v *supervisor) renewBefore(left time.Duration) {
-	if v.renewEvery == 0 {
-		v.renewEvery = max(left/3, time.Second)
-		v.c.After(v.renewEvery, renew{})
-	}
-}
-
-func (v *supervisor) onRenew() {
-	store := v.s.cfg.Store
-	v.c.Go("renew", func(ctx context.Context) kernel.Msg {
-		ctx, cancel := context.WithTimeout(ctx, storeWait)
-		defer cancel()
-		return renewed{store.Renew(ctx)}
-	})
-}
-
-// onRenewed asks for each record when one of them was lost: which one, its next change tells.
-func (v *supervisor) onRenewed(m renewed) {
-	if m.err != nil {
-		v.c.Refuse("session_records")
-		v.c.Log().Error("the leases of sessions were not renewed", "err", m.err.Error())
-	}
-	if errors.Is(m.err, ErrLeaseLost) {
-		for _, rec := range v.records {
-			if rec.living() && rec.kept.shelf != nil {
-				v.write(rec, nil)
-			}
-		}
-	}
-	v.c.After(v.renewEvery, renew{})
 }

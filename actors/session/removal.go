@@ -36,7 +36,7 @@ func (x *session) onRemove(m remove) {
 	x.formerly = nil
 	x.removal = removal{request: r}
 	if x.conv.phase == alive && x.conv.info.Session.Delete {
-		ticket, err := x.c.Request(x.conv.ref, agent.Request{Method: acp.MethodSessionDelete, Params: jsonrpc.Object{}.Apply(nil, jsonrpc.Edit{Name: "sessionId", Value: jsonrpc.AppendString(nil, x.conv.id)})})
+		ticket, err := x.c.Request(x.conv.ref, agent.Request{Method: acp.MethodSessionDelete, Params: sessionIDOf(x.conv.id)})
 		if err == nil {
 			x.removal.ticket, x.removal.timeout = ticket, x.c.After(x.s.cfg.CancelTimeout, removeOverdue{})
 			return
@@ -86,8 +86,62 @@ func (x *session) dropped(a kernel.Answer) {
 	r := x.leaving
 	x.leaving, x.dropping = nil, kernel.Ticket{}
 	if a.Err != nil {
-		r.give(x.id, nil, nil, jsonrpc.InternalError(jsonrpc.ReasonInternal, "the session has ended, and its record could not be removed: the pod's log says why"))
+		r.give(x.id, nil, nil, recordStays())
 		return
 	}
 	r.give(x.id, []byte("{}"), nil, nil)
+}
+
+// agentDeleted is the agent's word on a session that does not live.
+type agentDeleted struct {
+	entry *entry
+	bad   *jsonrpc.Error
+}
+
+// deleteAsleep has the agent delete its part of a session that does not live, in a process that has no session.
+func (v *supervisor) deleteAsleep(e *entry) {
+	inner, self := e.rec.inner, v.c.Self()
+	if inner == "" {
+		v.onAgentDeleted(agentDeleted{entry: e})
+		return
+	}
+	err := v.send(errand{
+		method: acp.MethodSessionDelete, params: sessionIDOf(inner), offered: func(info *acp.AgentInfo) bool { return info.Session.Delete },
+		done: func(_ []byte, lease *kernel.Lease, bad *jsonrpc.Error) {
+			lease.Release()
+			_ = self.Signal(agentDeleted{entry: e, bad: bad}) // a supervisor that has ended answers by its release
+		},
+	})
+	if err != nil {
+		v.fail(e, wireError(err))
+	}
+}
+
+func (v *supervisor) onAgentDeleted(m agentDeleted) {
+	e := m.entry
+	if m.bad != nil && !forGood(m.bad) {
+		v.fail(e, m.bad)
+		return
+	}
+	rec := e.rec
+	rec.under = nil
+	rec.kept.parted = append(rec.kept.parted, func(err error) {
+		var bad *jsonrpc.Error
+		result := []byte("{}")
+		if err != nil {
+			result, bad = nil, recordStays()
+		}
+		if e.owed.Discharge() {
+			e.client.Respond("", e.req, result, nil, bad)
+		}
+	})
+	v.part(rec, deleted)
+}
+
+func sessionIDOf(inner string) []byte {
+	return jsonrpc.Object{}.Apply(nil, jsonrpc.Edit{Name: "sessionId", Value: jsonrpc.AppendString(nil, inner)})
+}
+
+func recordStays() *jsonrpc.Error {
+	return jsonrpc.InternalError(jsonrpc.ReasonInternal, "the session has ended, and its record could not be removed: the pod's log says why")
 }

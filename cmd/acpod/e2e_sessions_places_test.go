@@ -48,7 +48,7 @@ func TestAtTheCapAnIdleSessionGivesItsPlaceAndComesBack(t *testing.T) {
 	}
 
 	got := one.resume(first, server)
-	if got.State != "idle" || got.Agent != "fresh" || got.MissedUpdates != 0 || got.LastTurn == nil || got.LastTurn.StopReason != "end_turn" {
+	if got.State != "idle" || got.Agent != "restored" || got.MissedUpdates != 0 || got.LastTurn == nil || got.LastTurn.StopReason != "end_turn" {
 		t.Errorf("resumed: %+v", got)
 	}
 	one.ready(first, "katashiro")
@@ -110,7 +110,7 @@ func TestTimeSuspendsOnlyTheSessionsThatNobodyIsAttachedTo(t *testing.T) {
 			t.Errorf("its client lists %v", ids)
 		}
 		got := again.resume(left)
-		if got.Agent != "fresh" || got.State != "idle" || got.LastTurn == nil || got.LastTurn.StopReason != "end_turn" {
+		if got.Agent != "restored" || got.State != "idle" || got.LastTurn == nil || got.LastTurn.StopReason != "end_turn" {
 			t.Errorf("resumed: %+v", got)
 		}
 		again.hangUp()

@@ -1,0 +1,47 @@
+package session
+
+import (
+	"context"
+
+	"github.com/acpod/acpod/protocol/acp"
+	"github.com/acpod/acpod/runtime/kernel"
+)
+
+// take asks the store for the record of a session that does not live here.
+func (v *supervisor) take(e *entry) {
+	id, store := e.id, v.s.cfg.Store
+	v.c.Go("record", func(ctx context.Context) kernel.Msg {
+		ctx, cancel := context.WithTimeout(ctx, storeWait)
+		defer cancel()
+		m := taken{entry: e}
+		m.d, m.lease, m.err = store.Take(ctx, id)
+		return m
+	})
+}
+
+func (v *supervisor) onTaken(m taken) {
+	e := m.entry
+	rec := e.rec
+	if m.err != nil {
+		rec.under = nil
+		v.refuse(e, v.noRecord(e, m.err))
+		v.away(rec, m.err)
+		return
+	}
+	rec.read(m.d)
+	v.shelve(rec, m.lease, &m.d)
+	delete(v.dozing, rec.id)
+	switch {
+	case !rec.owner.admits(e.client.Key(), e.client.Secret()):
+		v.fail(e, acp.UnknownSession(rec.id))
+	case e.kind == kindFork:
+		rec.under = nil
+		inner := rec.inner
+		v.part(rec, released)
+		v.fork(e, inner)
+	case e.kind == kindDelete:
+		v.deleteAsleep(e)
+	default:
+		v.check(e)
+	}
+}
