@@ -196,7 +196,7 @@ func (l *life) composeInsight() error {
 		return fmt.Errorf("debug.flight_bytes: %w; set it to 0", err)
 	}
 	none := func() int { return 0 }
-	c := counts{worst: l.promise.total(), calls: &l.calls, tokens: none, agents: none, schemas: l.schemas.Stats, providers: l.providers.Sources()}
+	c := counts{worst: l.promise.total(), calls: &l.calls, tokens: none, agents: none, orphans: l.parent.Strangers, schemas: l.schemas.Stats, providers: l.providers.Sources()}
 	if l.sessions != nil {
 		c.tokens, c.agents = l.sessions.Tokens().Live, l.sessions.Agents
 	}

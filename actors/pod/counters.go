@@ -5,6 +5,7 @@ import (
 	"github.com/acpod/acpod/actors/tunnel"
 	"github.com/acpod/acpod/runtime/admission"
 	"github.com/acpod/acpod/runtime/inspect"
+	"github.com/acpod/acpod/runtime/process"
 )
 
 // counters gathers what the parts of the pod counted, for one scrape.
@@ -20,7 +21,19 @@ func (l *life) counters() []inspect.Counter {
 		out = append(out, slotCounters(l.admission.Counts())...)
 		out = append(out, tunnelCounters(l.tunnels.Snapshot())...)
 	}
+	out = append(out, childCounters(process.Totals())...)
 	return append(out, callCounters(l.recorder.Outcomes())...)
+}
+
+// childCounters tell the processor time of child processes by kind: agent, provider, other.
+func childCounters(totals map[string]process.Total) (out []inspect.Counter) {
+	for kind, t := range totals {
+		out = append(out, inspect.Counter{
+			Name: "acpod_children_cpu_milliseconds_total", Help: "Processor time of child processes and all that they started, as seen every few seconds.",
+			Label: "kind", Is: kind, Value: t.CPU.Milliseconds(),
+		})
+	}
+	return out
 }
 
 // socketCounters turns what the gateway counted into metrics. Labels are the gateway's own words.

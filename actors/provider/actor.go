@@ -104,6 +104,8 @@ func (a *actor) connection(c *kernel.Ctx, m kernel.Msg) {
 		a.seated(c, m)
 	case linkUp:
 		a.up(c, m)
+	case usageDue:
+		a.showUsage(c, m)
 	case linkDown:
 		if a.is(m.number) {
 			a.broken(c, m.err)

@@ -149,9 +149,10 @@ func (a *actor) up(c *kernel.Ctx, m linkUp) {
 		return
 	}
 	a.conn.stop()
-	c.Attr("pid", nil)
+	hideUsage(c)
 	if m.pid > 0 {
 		c.Attr("pid", m.pid)
+		c.After(usageFirst, usageDue{m.number, m.pid})
 	}
 	if a.modern {
 		a.askWhatItIs(c)

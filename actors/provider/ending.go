@@ -84,7 +84,7 @@ func (a *actor) end(c *kernel.Ctx, why error) {
 	a.calls.suspects = nil
 	a.asked.open = nil // the numbers go on: an answer that comes late must find no question of another connection
 	a.list.unplug()
-	c.Attr("pid", nil)
+	hideUsage(c)
 	if was == seating {
 		c.Cancel(n.ticket)
 		a.leaveSeat(c)

@@ -49,6 +49,18 @@ func TestAnAgentGetsNeitherIntoThePodNorAwayFromIt(t *testing.T) {
 		t.Errorf("the pod says that it has %v descriptors open", n)
 	}
 
+	used := func(name string) float64 {
+		agent, _ := p.tree().find(treeName(one) + "/agent")
+		n, _ := agent.Attrs[name].(float64)
+		return n
+	}
+	p.await("what the agent and its helper use, in the tree", func() bool {
+		return used("processes") == 2 && used("rss_bytes") > 1<<20
+	})
+	if p.figure("acpod_pod_agents_processes") < 4 || p.figure("acpod_pod_agents_rss_bytes") < 4<<20 {
+		t.Errorf("%v agents' processes use %v bytes", p.figure("acpod_pod_agents_processes"), p.figure("acpod_pod_agents_rss_bytes"))
+	}
+
 	e.call("session/close", object{"sessionId": one})
 	p.await("the end of the helper of the session that was closed", func() bool { return !slices.Contains(p.processes(), ofOne) })
 	if !slices.Contains(p.processes(), ofTwo) {

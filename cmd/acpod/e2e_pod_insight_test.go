@@ -121,7 +121,7 @@ func TestTheTreeHasItsDocumentedShapeAndNames(t *testing.T) {
 	root := p.json("/debug/tree")
 	shape(t, root, "pod")
 	figures, _ := root["pod"].(map[string]any)
-	want := []string{"agents", "bytes_limit", "bytes_used", "calls_in_flight", "connections", "providers", "providers_ready", "schemas_bytes", "schemas_kept", "sessions", "tokens_live", "worst_case_bytes"}
+	want := []string{"agents", "agents_processes", "agents_rss_bytes", "bytes_limit", "bytes_used", "calls_in_flight", "connections", "open_fds", "orphans", "providers", "providers_processes", "providers_ready", "providers_rss_bytes", "schemas_bytes", "schemas_kept", "sessions", "tokens_live", "worst_case_bytes"}
 	if got := slices.Sorted(maps.Keys(figures)); !slices.Equal(got, want) {
 		t.Errorf("pod: %v, want %v", got, want)
 	}

@@ -22,7 +22,7 @@ type children struct {
 	pids    map[int]int // how often a number is one of ours: it can be given anew before who waited has taken it out
 	running map[*Process]struct{}
 	ended   map[string]time.Duration // processor time of those that ended, by kind
-	changed func()                   // nil = nobody wants to know of ends
+	parent  *Parent                  // is told of beginnings and ends; nil = nobody wants to know
 	begun   uint64                   // how many children were begun, the guardian aside
 	quietAt uint64                   // begun when it was last seen that none of them, and no orphan, was left
 }
@@ -116,20 +116,18 @@ func (c *children) join(p *Process) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.running[p] = struct{}{}
+	c.parent.hear(true)
 }
 
 // leave is the end of a stop, whatever it reached.
 func (c *children) leave(p *Process) {
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	if _, there := c.running[p]; there {
 		delete(c.running, p)
 		c.ended[p.spec.kind()] += p.used()
 	}
-	changed := c.changed
-	c.mu.Unlock()
-	if changed != nil {
-		changed()
-	}
+	c.parent.hear(false)
 }
 
 // processes are those that were started and whose stop is not through.

@@ -18,6 +18,8 @@ const (
 	// there is, so where that takes long it is done less often: a fiftieth of a processor is the most that it may cost.
 	lookEvery = 5 * time.Second
 	lookShare = 50
+	// lookSoon is how long after its start a child is looked at first.
+	lookSoon = time.Second
 	// reapPause is how long one waits for an own child to be waited for, or to be made, before strangers are looked for again.
 	reapPause = 5 * time.Millisecond
 	// strangerGrace is between TERM and KILL of a stranger.
@@ -36,6 +38,7 @@ type Parent struct {
 	mu        sync.Mutex
 	strangers map[member]*stranger
 
+	born chan struct{}
 	poke chan struct{}
 	stop context.CancelFunc
 	done chan struct{}
@@ -56,10 +59,10 @@ func StartParent(guardian *Guardian, log *slog.Logger) (*Parent, error) {
 	ctx, stop := context.WithCancel(context.Background())
 	p := &Parent{
 		guardian: guardian, log: log, strangers: map[member]*stranger{},
-		poke: make(chan struct{}, 1), stop: stop, done: make(chan struct{}),
+		born: make(chan struct{}, 1), poke: make(chan struct{}, 1), stop: stop, done: make(chan struct{}),
 	}
 	ours.mu.Lock()
-	ours.changed = p.wake
+	ours.parent = p
 	ours.mu.Unlock()
 	ended := make(chan os.Signal, 1)
 	signal.Notify(ended, unix.SIGCHLD)
@@ -67,10 +70,17 @@ func StartParent(guardian *Guardian, log *slog.Logger) (*Parent, error) {
 	return p, nil
 }
 
-// wake asks for a look soon.
-func (p *Parent) wake() {
+// hear is told that a child was started, which is looked at soon, or that all of one is gone, which is reason to look at once.
+func (p *Parent) hear(birth bool) {
+	if p == nil {
+		return
+	}
+	of := p.poke
+	if birth {
+		of = p.born
+	}
 	select {
-	case p.poke <- struct{}{}:
+	case of <- struct{}{}:
 	default:
 	}
 }
@@ -83,16 +93,25 @@ func (p *Parent) mind(ctx context.Context, ended chan os.Signal) {
 	defer again.Stop()
 	look := time.NewTimer(lookEvery)
 	defer look.Stop()
+	due := time.Now().Add(lookEvery)
+	set := func(pause time.Duration) {
+		due = time.Now().Add(pause)
+		look.Reset(pause)
+	}
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-ended:
 		case <-again.C:
+		case <-p.born:
+			if time.Until(due) > lookSoon {
+				set(lookSoon)
+			}
 		case <-p.poke:
-			look.Reset(p.pause(p.look()))
+			set(p.pause(p.look()))
 		case <-look.C:
-			look.Reset(p.pause(p.look()))
+			set(p.pause(p.look()))
 		}
 		if ours.reapAll() != reapedAll {
 			again.Reset(reapPause)
@@ -223,7 +242,7 @@ func (p *Parent) Close(ctx context.Context) error {
 		return nil
 	}
 	ours.mu.Lock()
-	ours.changed = nil
+	ours.parent = nil
 	ours.mu.Unlock()
 	p.stop()
 	<-p.done

@@ -23,6 +23,16 @@ func (p *Process) Usage() Usage {
 	return Usage{}
 }
 
+// UsageOf is [Process.Usage] of the child with that pid; zero when there is none.
+func UsageOf(pid int) Usage {
+	for _, p := range ours.processes() {
+		if p.PID() == pid {
+			return p.Usage()
+		}
+	}
+	return Usage{}
+}
+
 // measure keeps what the living processes use. Processor time never becomes less: one that ended and was waited for by its
 // parent is in its parent's.
 func (p *Process) measure(found map[int]stat) {

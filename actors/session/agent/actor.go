@@ -42,6 +42,7 @@ type (
 	ready        struct{ name, version string }
 	ended        struct{ cause error }
 	startTimeout struct{}
+	usageDue     struct{}
 )
 
 // Start registers what will be owed and starts the two goroutines; nothing here waits for the process.
@@ -78,6 +79,9 @@ func (a *actor) Receive(c *kernel.Ctx, m kernel.Msg) error {
 		a.run.pending.forget(m.Question)
 	case spawned:
 		c.Attr("pid", m.pid)
+		c.After(usageFirst, usageDue{})
+	case usageDue:
+		a.showUsage(c)
 	case ready:
 		c.Attr("phase", "ready")
 		c.Attr("agent", m.name)
