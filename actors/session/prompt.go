@@ -15,10 +15,12 @@ import (
 
 // prompt is what belongs to the turn that runs.
 type prompt struct {
-	params []byte // until it is sent; kept a moment longer where the agent may have been leaving
+	params []byte // until the agent shows that it has it
 	held   *kernel.Lease
 	asker  *request // nil when nobody's request stands for the turn (any more)
 	wire   *agent.Wire
+	early  bool // it was sent right behind the end of another turn
+	again  bool // it goes to a second agent
 	ticket kernel.Ticket
 	owed   *kernel.Obligation // the pod's count of turns
 	heard  time.Time          // of the agent
@@ -127,8 +129,8 @@ func (x *session) sendPrompt() {
 		return
 	}
 	x.prompt.held = nil
-	x.prompt.noisy = x.conv.noise
-	if x.c.Now().Sub(x.conv.turned) > leavesWithin || x.conv.noise == nil || !x.keepPrompt() {
+	x.prompt.noisy, x.prompt.early = x.conv.noise, x.c.Now().Sub(x.conv.turned) <= leavesWithin
+	if x.prompt.again || x.conv.noise == nil || !x.keepPrompt() {
 		x.prompt.params = nil
 	}
 	x.conv.quiet = false
@@ -139,7 +141,8 @@ func (x *session) sendPrompt() {
 }
 
 // leavesWithin is how long after the end of a turn a process may be about to leave, with its last word already said. A prompt
-// that it gets then, and of which nothing is heard before it is gone, did not reach it.
+// that it gets then, and of which nothing is heard before it is gone, did not reach it. Later than that its end may be what the
+// prompt did.
 const leavesWithin = time.Second
 
 // keepPrompt pays for the prompt once more, until the agent shows life.
@@ -149,10 +152,11 @@ func (x *session) keepPrompt() bool {
 	return err == nil
 }
 
-// unheard tells whether the agent left by itself without having shown that it heard of the prompt.
+// unheard tells whether the agent left by itself without having heard of the prompt, as far as that shows.
 func (x *session) unheard(err error) bool {
 	var exited *agent.Exited
-	return x.prompt.params != nil && x.turn.phase == running && x.prompt.noise == x.prompt.noisy() && asError(err, &exited) && exited.Reason == ""
+	left := errors.Is(err, agent.ErrClosed) || x.prompt.early && asError(err, &exited) && exited.Reason == ""
+	return left && x.prompt.params != nil && x.turn.phase == running && x.prompt.noise == x.prompt.noisy()
 }
 
 // onPromptAnswer is the agent's answer, after every update that it wrote before.
@@ -171,7 +175,7 @@ func (x *session) onPromptAnswer(a kernel.Answer) {
 		e = evAnswer
 	}
 	if e == evExited && x.unheard(a.Err) {
-		e = evUnheard
+		e, x.prompt.again = evUnheard, true
 		x.prompt.quiet()
 	}
 	if e != evAnswer && x.conv.phase == alive {

@@ -2,11 +2,13 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 
 	"github.com/acpod/acpod/protocol/acp"
 	"github.com/acpod/acpod/protocol/jsonrpc"
 	"github.com/acpod/acpod/runtime/kernel"
+	"github.com/acpod/acpod/runtime/process"
 )
 
 // The scopes under which the actor counts what it skips or drops; they show in Node.Refused.
@@ -117,6 +119,9 @@ func (a *actor) request(q *kernel.Question, m Request) {
 	frame := jsonrpc.AppendRequest(make([]byte, 0, len(m.Params)+len(m.Method)+80), jsonrpc.IntID(id), m.Method, m.Params)
 	if err := a.run.send(frame, m.Held); err != nil {
 		a.run.pending.settle(id)
+		if errors.Is(err, process.ErrStdinClosed) {
+			err = ErrClosed
+		}
 		q.Fail(err)
 	}
 }

@@ -11,6 +11,9 @@ import (
 // ErrNotReady answers a request that came before Ready.
 var ErrNotReady = errors.New("the agent has not finished its handshake; wait until it is ready")
 
+// ErrClosed answers a request that the process cannot get any more: it has closed its stdin, or is gone.
+var ErrClosed = errors.New("the agent takes nothing any more")
+
 // tailBytes bounds what an error shows of stderr.
 const tailBytes = 1 << 10
 

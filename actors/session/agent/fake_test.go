@@ -155,6 +155,8 @@ func (f *fake) do(c call) {
 		}
 	case "hang":
 		f.hanging[string(c.ID)] = true
+	case "$/cancel_request":
+		f.say(update("withdrawn " + string(c.Params)))
 	case "late": // the whole turn in one write
 		lines := make([]string, 0, n+1)
 		for i := range n {
