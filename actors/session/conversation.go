@@ -282,11 +282,11 @@ func (x *session) newFailed(err error) {
 // agentFailed tells whoever waits for an agent that there is none.
 func (x *session) agentFailed(err error) {
 	x.c.Log().Warn("no agent", "session", acp.SessionTag(x.id), "err", err.Error())
+	x.failForwards(wireError(err))
 	if x.opening != nil {
 		x.failOpening(wireError(err))
 		return
 	}
-	x.failForwards(wireError(err))
 	x.advance(evNoAgent, reply{err: wireError(err)})
 }
 
