@@ -43,8 +43,23 @@ var (
 	errSpoilt     = errors.New("would not be the same but for the change")
 )
 
+// values bounds how many things stand in a file: a reader needs some 400 bytes for each, and a stack as deep as they are nested.
+const values = 16 << 10
+
+// Footprint is what the one file that is read at a time costs at most, read twice and changed.
+const Footprint = 32 << 20
+
 // read reads the text of a configuration file.
 func read(toml bool, text []byte) (document, error) {
+	n := 0
+	for _, c := range text {
+		if c == ',' || c == '[' || c == '{' || toml && c == '=' {
+			n++
+		}
+	}
+	if n > values {
+		return nil, fmt.Errorf("%w: it has more than %d values", errNoDocument, values)
+	}
 	if toml {
 		return readTOML(text)
 	}

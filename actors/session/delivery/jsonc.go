@@ -10,9 +10,6 @@ import (
 	"github.com/tailscale/hujson"
 )
 
-// brackets bounds what is nested: the reader's stack grows with it.
-const brackets = 64 << 10
-
 // jsonDocument is JSON with comments and trailing commas.
 type jsonDocument struct {
 	text    []byte
@@ -22,9 +19,6 @@ type jsonDocument struct {
 }
 
 func readJSON(text []byte) (document, error) {
-	if bytes.Count(text, []byte{'['})+bytes.Count(text, []byte{'{'}) > brackets {
-		return nil, fmt.Errorf("%w: more than %d brackets", errNoDocument, brackets)
-	}
 	value, err := hujson.Parse(text)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errNoDocument, err)

@@ -126,7 +126,7 @@ func withoutDirect(text []byte) (rest []byte, is string) {
 	if !bytes.Contains(text, []byte("openab")) && !bytes.Contains(text, []byte(`\u`)) {
 		return nil, ""
 	}
-	doc, err := readJSON(text)
+	doc, err := read(false, text)
 	if err != nil {
 		if bytes.Contains(text, []byte(directName)) {
 			return nil, "it names the server " + directName + " and cannot be read"
@@ -159,7 +159,7 @@ func ungrant(ctx context.Context, f *folder, name string, change bool) []Leftove
 		text := was.text
 		granted = false
 		for {
-			doc, err := readJSON(text)
+			doc, err := read(false, text)
 			if err != nil {
 				return nil, nil // nor can its agent read it
 			}

@@ -82,7 +82,7 @@ type recordFile struct {
 const recordVersion = 1
 
 // recordBytes bounds the record: some thousand places.
-const recordBytes = 8 << 20
+const recordBytes = 2 << 20
 
 // lock waits until nobody else works with this state folder's record, and reads it. unlock ends that.
 func (r *record) lock(ctx context.Context) (unlock func(), err error) {
@@ -167,6 +167,9 @@ func (r *record) save() error {
 	if err != nil {
 		return err
 	}
+	if len(text) > recordBytes {
+		return fmt.Errorf("%s would have more than %d bytes: remove the entries of folders that are not used any more, or set another agent.delivery for a while", r.name(), recordBytes)
+	}
 	state, err := openFolder(r.dir)
 	if err != nil {
 		return err
@@ -182,9 +185,22 @@ func (r *record) save() error {
 
 // put adds what is about to be written; what stood for that place stays beside it until settled says how it went.
 func (r *record) put(w written) error {
+	if len(r.list) >= manyPlaces { // folders come and go
+		r.list = slices.DeleteFunc(r.list, func(old written) bool {
+			_, err := os.Lstat(filepath.Join(old.Root, filepath.FromSlash(old.Path)))
+			return errors.Is(err, fs.ErrNotExist)
+		})
+	}
 	r.list = append(r.list, w)
-	return r.save()
+	err := r.save()
+	if err != nil {
+		r.list = r.list[:len(r.list)-1]
+	}
+	return err
 }
+
+// manyPlaces is when the record is looked through for files that are gone.
+const manyPlaces = 1000
 
 // settled leaves of all that is recorded of a place those alone.
 func (r *record) settled(of written, kept ...written) error {

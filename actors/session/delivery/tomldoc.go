@@ -18,9 +18,6 @@ type tomlDocument struct {
 
 func readTOML(text []byte) (document, error) {
 	d := &tomlDocument{text: text, decoded: map[string]any{}}
-	if bytes.Count(text, []byte{'['})+bytes.Count(text, []byte{'{'}) > brackets {
-		return nil, fmt.Errorf("%w: more than %d brackets", errNoDocument, brackets)
-	}
 	if err := toml.Unmarshal(text, &d.decoded); err != nil {
 		return nil, fmt.Errorf("%w: %w", errNoDocument, err)
 	}

@@ -73,7 +73,7 @@ func TestAFileThatIsNotToBeWrittenStaysAsItIs(t *testing.T) {
 		"no table of servers":     {"cursor", ".cursor/mcp.json", `{"mcpServers": []}`, "mcpServers is no object"},
 		"servers twice":           {"cursor", ".cursor/mcp.json", `{"mcpServers": {}, "mcpServers": {}}`, "same name twice"},
 		"an entry twice":          {"cursor", ".cursor/mcp.json", `{"mcpServers": {"openab": {}, "opena\u0062": {}}}`, "same name twice"},
-		"too many brackets":       {"cursor", ".cursor/mcp.json", strings.Repeat("[", brackets+1), "brackets"},
+		"too many values":         {"cursor", ".cursor/mcp.json", strings.Repeat("[", values+1), "values"},
 		"too large":               {"gemini", ".gemini/settings.json", strings.Repeat(" ", fileBytes+1), "bytes"},
 		"an operator's entry":     {"cursor", ".cursor/mcp.json", `{"mcpServers": {"openab": {"url": "http://127.0.0.1:1/mcp"}}}`, "is not this pod's; it is kept"},
 		"no TOML":                 {"codex", ".codex/config.toml", "[a\n", "cannot be read"},
