@@ -58,6 +58,7 @@ type Request struct {
 	Token       [32]byte
 	RequestID   string // jsonrpc.ID.Key, for notifications/cancelled
 	EndsOnClose bool   // the protocol version is 2026-07-28 or later
+	Asked       func() // called once the desk has been asked, or will not be; nil = nobody wants to know. What is told after it comes after the call
 	Asides
 	Bytes *kernel.Lease // of Arguments
 

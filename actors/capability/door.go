@@ -65,7 +65,12 @@ func Execute(ctx context.Context, who Caller, r Request) (*Delivery, error) {
 		recordUnheard(who, r, refusal)
 		return nil, refusal
 	}
+	asked := r.Asked
+	r.Asked = nil
 	p, err := who.Desk.Current().Ask(r)
+	if asked != nil {
+		asked()
+	}
 	r.Arguments, r.Bytes, r.Asides = nil, nil, Asides{} // the desk has them now
 	if err != nil {
 		refusal := who.view().startedBefore(ctx, r)

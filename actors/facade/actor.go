@@ -60,6 +60,10 @@ func (a *actor) Start(c *kernel.Ctx) error {
 		cfg: a.cfg, rules: a.cfg.Socket.Rules(), self: c.Self(), account: c.Account(), desk: ref, view: view, questions: questions, clients: known,
 		negotiator: newNegotiator(a.cfg.Version, log), log: log, stopping: c.Context().Done(),
 	}
+	f.serves(c.Context())
+	if a.cfg.Inside != nil {
+		a.cfg.Inside.front.Store(f)
+	}
 	c.Attr("listen", a.cfg.Socket.Addr().String())
 	c.Attr("transport", "stateless")
 	c.Attr("anonymous", !a.cfg.ClosedToAnonymous)

@@ -43,16 +43,17 @@ func (x *exchange) call(params []byte) {
 func (x *exchange) search(call toolCall) {
 	query, refusal := parseQuery(call.arguments)
 	if refusal != nil {
-		x.refused(x.paced, refusal)
+		x.refused(x.out, refusal)
 		return
 	}
-	text, lease, err := capability.Search(x.r.Context(), x.caller, query)
+	x.goesOn()
+	text, lease, err := capability.Search(x.ctx, x.caller, query)
 	defer lease.Release()
 	if err != nil {
-		x.ended(x.paced, err, capability.CancelledCall)
+		x.ended(x.out, err, capability.CancelledCall)
 		return
 	}
-	_ = textAnswer(x.id, text, x.stateless).send(x.paced, http.StatusOK)
+	_ = x.out.answer(textAnswer(x.id, text, x.stateless), http.StatusOK)
 }
 
 // execute answers execute_capability.
@@ -60,7 +61,7 @@ func (x *exchange) execute(call toolCall) {
 	req, refusal := parseExecution(call.arguments)
 	if refusal != nil {
 		x.record(call.arguments, refusal)
-		x.refused(x.paced, refusal)
+		x.refused(x.out, refusal)
 		return
 	}
 	x.start(req, call)
@@ -68,8 +69,9 @@ func (x *exchange) execute(call toolCall) {
 
 // start makes a call and answers with what comes of it.
 func (x *exchange) start(req capability.Request, call toolCall) {
-	req.RequestID = x.id.Key()
+	req.RequestID = x.peer + x.id.Key()
 	req.EndsOnClose = x.stateless
+	req.Asked = x.begun
 	// From here on the desk holds the body's bytes; they go when the arguments have been written out.
 	req.Bytes, x.lease = x.lease, nil
 
@@ -91,7 +93,7 @@ func (x *exchange) run(req capability.Request, n *notes) {
 	if n != nil {
 		req.Asides = n.asides()
 	}
-	delivery, err := capability.Execute(x.r.Context(), x.caller, req)
+	delivery, err := capability.Execute(x.ctx, x.caller, req)
 	x.finish(x.responder(n), delivery, err)
 }
 
@@ -112,11 +114,11 @@ func (x *exchange) finish(respond responder, delivery *capability.Delivery, err 
 	if x.stateless && !isFinal(delivery.Raw) {
 		x.front.count("question_in_result")
 		delivery.Done()
-		_ = respond.respond(resultAnswer(x.id, mcp.ErrorResult("the server answered with something that is no final result (resultType), which is not passed on; look at what it did before you repeat the call", ""), true))
+		_ = respond.answer(resultAnswer(x.id, mcp.ErrorResult("the server answered with something that is no final result (resultType), which is not passed on; look at what it did before you repeat the call", ""), true), http.StatusOK)
 		return
 	}
 	// Only a write that failed says that the client has not got it: one that reads its answer may close at once.
-	if err := respond.respond(resultAnswer(x.id, delivery.Raw, x.stateless)); err != nil {
+	if err := respond.answer(resultAnswer(x.id, delivery.Raw, x.stateless), http.StatusOK); err != nil {
 		x.front.count("client_gone")
 		delivery.Missed()
 		return
@@ -128,14 +130,7 @@ func (x *exchange) finish(respond responder, delivery *capability.Delivery, err 
 // its version has for that, since it is for the client and not for the model.
 func (x *exchange) missing(respond responder, object []byte) {
 	x.front.count("missing_capability")
-	a := errorAnswer(x.id, object)
-	if n, ok := respond.(*notes); ok {
-		if n.close(); n.streaming {
-			_ = n.respond(a)
-			return
-		}
-	}
-	_ = a.send(x.paced, http.StatusBadRequest)
+	_ = respond.answer(errorAnswer(x.id, object), http.StatusBadRequest)
 }
 
 // missingCapability finds the error missingClientCapability of a server in the result that stands for it.
@@ -162,17 +157,19 @@ func missingCapability(result []byte) []byte {
 // responder is where the answer of a call goes.
 func (x *exchange) responder(n *notes) responder {
 	if n == nil {
-		return x.paced
+		return x.out
 	}
 	return n
 }
 
-// responder writes the one answer of a call: as the whole response, or as the last event of a stream.
-type responder interface{ respond(answer) error }
+// responder writes the one answer of a call: at once, or when all that was said before it has been written.
+type responder interface {
+	answer(a answer, status int) error
+}
 
 func (x *exchange) refused(to responder, refusal *capability.Refusal) {
 	x.front.count("refused_" + string(refusal.Code))
-	_ = to.respond(resultAnswer(x.id, refusal.Result(), x.stateless))
+	_ = to.answer(resultAnswer(x.id, refusal.Result(), x.stateless), http.StatusOK)
 }
 
 // ended answers a call that has no result. When the client has gone there is nobody to answer; when the facade stops, the

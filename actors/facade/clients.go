@@ -83,7 +83,7 @@ func (x *exchange) tell(change func(introduction) introduction) {
 		return // then it is not known, and its calls go on without
 	}
 	defer p.Drop()
-	_, lease, _ := p.Wait(x.r.Context())
+	_, lease, _ := p.Wait(x.ctx)
 	lease.Release()
 }
 
@@ -111,5 +111,5 @@ func (x *exchange) setLevel(params []byte) {
 		return
 	}
 	x.tell(func(before introduction) introduction { before.level = level; return before })
-	_ = resultAnswer(x.id, []byte("{}"), x.stateless).send(x.paced, 200)
+	_ = x.out.answer(resultAnswer(x.id, []byte("{}"), x.stateless), 200)
 }

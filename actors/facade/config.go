@@ -15,6 +15,8 @@ type Config struct {
 	Socket *door.Socket
 	// Callers resolves tokens; nil = nobody has one.
 	Callers Callers
+	// Inside, when it is given, serves what comes another way than through Socket.
+	Inside *Inside
 	// Desk configures the desk of anonymous callers; its Tag and View are the facade's to set.
 	Desk capability.DeskConfig
 	// Version is the program's version, told in serverInfo.

@@ -41,18 +41,18 @@ func (x *exchange) listTools(params []byte) {
 		room, err = x.front.account.Acquire(2 * int64(size))
 	}
 	if err != nil {
-		x.front.full(x.paced.w, err)
+		x.out.full(x.id, err)
 		return
 	}
 	defer room.Release()
 	list := append(x.listHead(scope, ttl), `"tools":[`...)
 	list = append(slices.Grow(list, size+len(tools)+2), bytes.Join(tools, []byte(","))...)
-	_ = resultAnswer(x.id, append(list, "]}"...), x.stateless).send(x.paced, http.StatusOK)
+	_ = x.out.answer(resultAnswer(x.id, append(list, "]}"...), x.stateless), http.StatusOK)
 }
 
 // directTools are the entries of those direct tools that this caller may execute, in the order of the configuration.
 func (x *exchange) directTools() [][]byte {
-	ctx, cancel := context.WithTimeout(x.r.Context(), directPatience)
+	ctx, cancel := context.WithTimeout(x.ctx, directPatience)
 	defer cancel()
 	var list [][]byte
 	shown := map[string]bool{}

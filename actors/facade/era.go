@@ -115,6 +115,29 @@ func eraOf(h http.Header, header, method string, params []byte) (modern bool, f 
 	return true, nil
 }
 
+// era is eraOf, or what a message in a line says alone.
+func (x *exchange) era(frame jsonrpc.Frame) (modern bool, f *fault) {
+	if !x.lines {
+		return eraOf(x.header, x.version, frame.Method, frame.Params)
+	}
+	object, _ := jsonrpc.ParseObject(frame.Params)
+	raw, _ := object.Get("_meta")
+	meta, _ := jsonrpc.ParseObject(raw)
+	raw, _ = meta.Get(metaVersion)
+	version, _ := jsonrpc.String(raw)
+	if version < stateless {
+		return false, nil
+	}
+	if !slices.Contains(versions, version) {
+		return true, unsupported(version)
+	}
+	if raw, ok := meta.Get(metaCapabilities); !ok || !jsonrpc.IsObject(raw) {
+		return true, badRequest("stateless_headers", jsonrpc.InvalidParams, "_meta has no object "+metaCapabilities)
+	}
+	x.header = http.Header{"Mcp-Protocol-Version": {version}, "Mcp-Method": {frame.Method}} // for who reads only headers
+	return true, nil
+}
+
 // cut shortens what a peer wrote to n bytes for an answer to that peer.
 func cut(s string, n int) string {
 	if len(s) > n {

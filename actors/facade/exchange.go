@@ -1,6 +1,7 @@
 package facade
 
 import (
+	"context"
 	"net/http"
 	"slices"
 	"strings"
@@ -11,18 +12,33 @@ import (
 	"github.com/acpod/acpod/runtime/kernel"
 )
 
-// exchange is one request and its response. It lives on the goroutine of the request.
+// exchange is one message and its answer. It lives on the goroutine that brought it.
 type exchange struct {
 	front   *front
-	paced   *pacedWriter
-	r       *http.Request
+	out     outlet
+	ctx     context.Context // whose end is that of the HTTP request, or of the relay
+	header  http.Header
+	streams bool // the client reads messages before the answer
 	caller  capability.Caller
 	version string // of the header, "" when there is none
 	lease   *kernel.Lease
+	// Of a message that came in a line: whose ids these are, and what is told when the message has had its effect on the order of
+	// things. lines: there is no header.
+	peer  string
+	begun func()
+	lines bool
+	mute  bool // it is owed no answer
 
 	id        jsonrpc.ID
 	stateless bool
 	direct    string // the direct tool that is called, else ""
+}
+
+// goesOn says that the order of messages does not matter for what is still to be done.
+func (x *exchange) goesOn() {
+	if x.begun != nil {
+		x.begun()
+	}
 }
 
 // payer is the account of the caller, or the facade's where a caller has none.
@@ -44,6 +60,7 @@ func (x *exchange) serve(body []byte) {
 	}
 	frame, bad := jsonrpc.Scan(body)
 	if bad != nil {
+		x.mute = x.lines && bad.Silent()
 		x.reject(bad.ID, &fault{status: http.StatusBadRequest, reason: "malformed", err: bad.Err()})
 		return
 	}
@@ -51,6 +68,7 @@ func (x *exchange) serve(body []byte) {
 		x.reject(jsonrpc.NullID(), badRequest("malformed", jsonrpc.InvalidRequest, jsonrpc.Show(frame.Variant)+" is no member of a message: write "+strings.ToLower(frame.Variant)))
 		return
 	}
+	x.mute = x.lines && frame.Kind != jsonrpc.Request
 	switch {
 	case frame.Kind != jsonrpc.Request && x.version != "" && !slices.Contains(versions, x.version):
 		x.reject(jsonrpc.NullID(), unsupported(x.version))
@@ -66,7 +84,7 @@ func (x *exchange) serve(body []byte) {
 		return
 	}
 	x.id = frame.ID
-	stateless, mismatch := eraOf(x.r.Header, x.version, frame.Method, frame.Params)
+	stateless, mismatch := x.era(frame)
 	if mismatch != nil {
 		x.reject(x.id, mismatch)
 		return
@@ -76,6 +94,7 @@ func (x *exchange) serve(body []byte) {
 	case frame.Method == "tools/call":
 		x.call(frame.Params)
 	case frame.Method == "tools/list":
+		x.goesOn()
 		x.listTools(frame.Params)
 	case x.stateless && lists[frame.Method] != "":
 		x.empty(lists[frame.Method], frame.Params)
@@ -102,7 +121,7 @@ func (x *exchange) repaired(body []byte) ([]byte, bool) {
 	x.front.count("not_utf8")
 	more, err := x.lease.Account().Acquire(2 * int64(len(body)))
 	if err != nil {
-		x.front.full(x.paced.w, err)
+		x.out.full(x.id, err)
 		return nil, false
 	}
 	fixed, _ := jsonrpc.ValidUTF8(body)
@@ -117,8 +136,7 @@ func (x *exchange) notified(frame jsonrpc.Frame) {
 	if frame.Method == "notifications/cancelled" {
 		x.cancelled(frame.Params)
 	}
-	x.paced.arm()
-	x.paced.w.WriteHeader(http.StatusAccepted)
+	x.out.taken()
 }
 
 // cancelled tells the caller's desk that the caller does not want an answer any more. It is matched there by the token
@@ -141,7 +159,7 @@ func (x *exchange) cancelled(params []byte) {
 		return
 	}
 	// Behind the call that it is about, which may be waiting in the same queue; only a full one is overtaken.
-	desk, cancel := x.caller.Desk.Current(), capability.CancelRequest{Token: x.caller.Token, RequestID: id.Key()}
+	desk, cancel := x.caller.Desk.Current(), capability.CancelRequest{Token: x.caller.Token, RequestID: x.peer + id.Key()}
 	if desk.Tell(cancel) != nil && desk.Signal(cancel) != nil {
 		x.front.count("lost_cancel")
 	}
@@ -157,20 +175,20 @@ func (x *exchange) negotiate(frame jsonrpc.Frame) {
 		copies, err = x.front.account.Acquire(negotiationCopies * int64(len(frame.Params)))
 	}
 	if err != nil {
-		x.front.full(x.paced.w, err)
+		x.out.full(x.id, err)
 		return
 	}
 	defer copies.Release()
-	status, result, failure, err := x.front.negotiator.answer(x.r.Context(), x.manner(), x.r.Header, frame.Method, frame.Params)
+	status, result, failure, err := x.front.negotiator.answer(x.ctx, x.manner(), x.header, frame.Method, frame.Params)
 	switch {
 	case err != nil:
 		x.front.log.Error("a negotiation failed", "method", frame.Method, "error", err)
 		x.reject(x.id, &fault{status: http.StatusOK, reason: "internal", err: jsonrpc.InternalError(jsonrpc.ReasonInternal, "the request could not be answered")})
 	case failure != nil:
 		x.front.count("negotiation")
-		_ = errorAnswer(x.id, failure).send(x.paced, status)
+		_ = x.out.answer(errorAnswer(x.id, failure), status)
 	default:
-		_ = resultAnswer(x.id, result, false).send(x.paced, http.StatusOK)
+		_ = x.out.answer(resultAnswer(x.id, result, false), http.StatusOK)
 	}
 }
 
@@ -185,8 +203,13 @@ func (x *exchange) manner() manner {
 	return known
 }
 
-// reject answers with an error.
-func (x *exchange) reject(id jsonrpc.ID, bad *fault) { x.front.fail(x.paced.w, id, bad) }
+// reject answers with an error, and counts it.
+func (x *exchange) reject(id jsonrpc.ID, bad *fault) {
+	x.front.count(bad.reason)
+	if !x.mute {
+		_ = x.out.answer(errorAnswer(id, bad.err.AppendObject(nil)), bad.status)
+	}
+}
 
 // errorStatus is the HTTP status of a JSON-RPC error: the stateless versions mirror it, the older ones say 200.
 func (x *exchange) errorStatus(code int) int {

@@ -1,6 +1,7 @@
 package facade
 
 import (
+	"context"
 	"log/slog"
 	"net/http"
 	"sync"
@@ -27,8 +28,19 @@ type front struct {
 	log        *slog.Logger
 	// stopping is closed when the generation stops: open requests are answered then.
 	stopping <-chan struct{}
+	// within derives the context of a message that came another way than by HTTP: it ends with the generation, too.
+	within func(context.Context) (context.Context, func())
 	// open is held for reading by each request, and taken for good once the generation has stopped.
 	open sync.RWMutex
+}
+
+// serves has the end of a generation end what is served beside the HTTP server, which does that for its own.
+func (f *front) serves(generation context.Context) {
+	f.within = func(ctx context.Context) (context.Context, func()) {
+		ctx, cancel := context.WithCancelCause(ctx)
+		stop := context.AfterFunc(generation, func() { cancel(context.Cause(generation)) })
+		return ctx, func() { stop(); cancel(nil) }
+	}
 }
 
 // ServeHTTP implements http.Handler.

@@ -101,7 +101,8 @@ func (f *front) guard(w http.ResponseWriter, r *http.Request) {
 		f.full(w, err)
 		return
 	}
-	x := &exchange{front: f, paced: newPacedWriter(w, f.cfg.WriteTimeout), r: r, caller: caller, version: version, lease: lease}
+	x := &exchange{front: f, out: &httpOutlet{front: f, paced: newPacedWriter(w, f.cfg.WriteTimeout)}, ctx: r.Context(), header: r.Header,
+		streams: takesStream(r.Header), caller: caller, version: version, lease: lease}
 	defer x.release()
 	x.serve(body)
 }

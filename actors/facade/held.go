@@ -177,8 +177,8 @@ func (x *exchange) await(h *heldCall, n *notes) {
 		x.finish(x.responder(n), end.delivery, end.err)
 	case e := <-h.asked:
 		x.inputRequired(h, e, n)
-	case <-x.r.Context().Done():
-		h.cancel(context.Cause(x.r.Context()))
+	case <-x.ctx.Done():
+		h.cancel(context.Cause(x.ctx))
 		end := <-h.outcome
 		h.dropped.Store(true)
 		h.drain() // a question that nobody will answer
@@ -197,7 +197,7 @@ func (x *exchange) inputRequired(h *heldCall, e capability.Elicitation, n *notes
 	}
 	result := append([]byte(`{"resultType":"input_required","inputRequests":{"`+inputKey+`":{"method":"elicitation/create","params":`), e.Params...)
 	result = append(result, `}},"requestState":"`+state+`"}`...)
-	if x.responder(n).respond(resultAnswer(x.id, result, true)) != nil {
+	if x.responder(n).answer(resultAnswer(x.id, result, true), http.StatusOK) != nil {
 		x.front.count("client_gone")
 		// The closing of a request ends its call.
 		if p, ok := x.front.ask(resumeCall{token: x.caller.Token, state: state, sum: h.sum}).(*parkedCall); ok && p != nil {
@@ -209,6 +209,7 @@ func (x *exchange) inputRequired(h *heldCall, e capability.Elicitation, n *notes
 
 // resumed goes on with the call that a request brings the answer of.
 func (x *exchange) resumed(call toolCall) {
+	x.goesOn()
 	var p *parkedCall
 	if !x.caller.Anonymous() {
 		p, _ = x.front.ask(resumeCall{token: x.caller.Token, state: call.state, sum: call.sum()}).(*parkedCall)
@@ -284,6 +285,5 @@ func (x *exchange) answeredBy(frame jsonrpc.Frame) {
 		x.reject(jsonrpc.NullID(), badRequest("response", jsonrpc.InvalidRequest, "no question with that id is open under this token"))
 		return
 	}
-	x.paced.arm()
-	x.paced.w.WriteHeader(http.StatusAccepted)
+	x.out.taken()
 }

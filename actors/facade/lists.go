@@ -26,7 +26,7 @@ func (x *exchange) empty(member string, params []byte) {
 		x.reject(x.id, &fault{status: x.errorStatus(bad.Code), reason: "cursor", err: bad})
 		return
 	}
-	_ = resultAnswer(x.id, append(x.listHead("public", unchanging), `"`+member+`":[]}`...), x.stateless).send(x.paced, http.StatusOK)
+	_ = x.out.answer(resultAnswer(x.id, append(x.listHead("public", unchanging), `"`+member+`":[]}`...), x.stateless), http.StatusOK)
 }
 
 // listHead opens the result of a list: who says it and how long that holds.

@@ -38,7 +38,7 @@ type note struct {
 type notes struct {
 	front  *front
 	caller capability.Caller
-	paced  *pacedWriter
+	out    outlet
 	wants  asides
 	room   *kernel.Lease
 
@@ -48,14 +48,12 @@ type notes struct {
 	closing sync.Once
 	asked   atomic.Bool // a question was put, so it may be open
 
-	// streaming and err belong to the goroutine until ended is closed.
-	streaming bool
-	err       error
+	err error // of the client; it belongs to the goroutine until ended is closed
 }
 
 // startNotes is nil where the client reads no stream, wants no notes, or has no room for them: the call goes on without.
 func (x *exchange) startNotes(wants asides) *notes {
-	if wants.nothing() || !takesStream(x.r.Header) {
+	if wants.nothing() || !x.streams {
 		return nil
 	}
 	room, err := x.payer().Acquire(noteRoom)
@@ -63,7 +61,7 @@ func (x *exchange) startNotes(wants asides) *notes {
 		return nil
 	}
 	wants.progressToken = bytes.Clone(wants.progressToken)
-	n := &notes{front: x.front, caller: x.caller, paced: x.paced, wants: wants, room: room,
+	n := &notes{front: x.front, caller: x.caller, out: x.out, wants: wants, room: room,
 		queue: make(chan note, noteQueue), ended: make(chan struct{})}
 	go n.write()
 	return n
@@ -176,13 +174,7 @@ func (n *notes) send(one note) {
 	if !ok {
 		return
 	}
-	if !n.streaming {
-		n.streaming = true
-		n.err = startStream(n.paced)
-	}
-	if n.err == nil {
-		n.err = sendEvent(n.paced, event)
-	}
+	n.err = n.out.event(event)
 }
 
 // close ends the goroutine; what waits is still written. The empty note is the end: the channel itself is not closed,
@@ -205,16 +197,12 @@ func (n *notes) end() {
 	n.room.Release()
 }
 
-// respond implements responder.
-func (n *notes) respond(a answer) error {
-	n.close()
-	switch {
-	case n.err != nil:
+// answer implements responder.
+func (n *notes) answer(a answer, status int) error {
+	if n.close(); n.err != nil {
 		return n.err
-	case n.streaming:
-		return sendEvent(n.paced, a)
 	}
-	return n.paced.respond(a)
+	return n.out.answer(a, status)
 }
 
 // levels are the severities of log records, least first.

@@ -151,9 +151,6 @@ func (a answer) writeTo(w io.Writer) error {
 	return err
 }
 
-// respond implements responder: the answer is the whole response.
-func (p *pacedWriter) respond(a answer) error { return a.send(p, http.StatusOK) }
-
 // send writes the answer as the whole body of the response. Its error means that the client is gone.
 func (a answer) send(p *pacedWriter, status int) error {
 	h := p.w.Header()

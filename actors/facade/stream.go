@@ -55,8 +55,8 @@ type dataLines struct{ w io.Writer }
 func (d *dataLines) Write(b []byte) (int, error) {
 	written := 0
 	for len(b) > 0 {
-		end := bytes.IndexAny(b, "\r\n")
-		if end < 0 {
+		end := lineBreak(b)
+		if end == len(b) {
 			n, err := d.w.Write(b)
 			return written + n, err
 		}
@@ -69,6 +69,14 @@ func (d *dataLines) Write(b []byte) (int, error) {
 		written, b = written+end+1, b[end+1:]
 	}
 	return written, nil
+}
+
+// lineBreak is where the first line break of b is, or its length.
+func lineBreak(b []byte) int {
+	if end := bytes.IndexAny(b, "\r\n"); end >= 0 {
+		return end
+	}
+	return len(b)
 }
 
 // progressNote is a notifications/progress with the token that this client gave, and the rest of params as the provider
