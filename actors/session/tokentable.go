@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/base64"
+	"sync"
 	"sync/atomic"
 
 	"github.com/acpod/acpod/actors/capability"
@@ -20,6 +21,8 @@ const tokenShards = 256
 type Tokens struct {
 	shards          [tokenShards]atomic.Pointer[map[[32]byte]capability.Caller]
 	minted, revoked atomic.Int64
+	// ends are closed when their token is revoked; only tokens that somebody has asked about have one.
+	ends sync.Map // [32]byte → chan struct{}
 }
 
 // Mint makes a token of 32 random bytes (base64url without padding) that stands for the caller until exactly this
@@ -44,6 +47,9 @@ func (t *Tokens) Revoke(token string) bool {
 		return false
 	}
 	t.revoked.Add(1)
+	if end, asked := t.ends.LoadAndDelete(sha); asked {
+		close(end.(chan struct{}))
+	}
 	return true
 }
 
@@ -59,6 +65,17 @@ func (t *Tokens) Resolve(sha [32]byte) (capability.Caller, bool) {
 		return capability.Caller{}, false
 	}
 	return caller, true
+}
+
+// Ended is closed when the token with that SHA-256 is revoked; of one that is not alive it is closed already.
+func (t *Tokens) Ended(sha [32]byte) <-chan struct{} {
+	end, _ := t.ends.LoadOrStore(sha, make(chan struct{}))
+	if _, live := t.Resolve(sha); !live { // asked behind the revocation, or between its two steps, of which the second may not have seen us
+		if mine, there := t.ends.LoadAndDelete(sha); there {
+			close(mine.(chan struct{}))
+		}
+	}
+	return end.(chan struct{})
 }
 
 // Live is how many tokens work now.

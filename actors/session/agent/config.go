@@ -34,6 +34,8 @@ type Config struct {
 	Client   []byte            // clientCapabilities of whom the agent works for, an object; nil = none
 	Version  string            // of this pod, told to the agent as clientInfo.version; empty = "dev"
 	Guardian *process.Guardian // nil = none
+	// Started is told the process before anything is said to it, on a goroutine of the actor's; nil = nobody wants to know.
+	Started func(process.Group)
 	Log      *slog.Logger      // stderr lines, and what was skipped; nil = the actor's own logger
 }
 

@@ -97,6 +97,9 @@ func (r *runner) spawn(ctx context.Context) (*process.Process, error) {
 	if err != nil {
 		return nil, &StartError{Command: r.command(), Err: err}
 	}
+	if r.cfg.Started != nil {
+		r.cfg.Started(proc.Group())
+	}
 	r.proc.Store(proc)
 	_ = r.self.Tell(spawned{proc.PID()})
 	_ = proc.Send(r.cfg.initialize(), nil) // the queue is empty; a process that ended already says so itself
