@@ -28,9 +28,11 @@ func (x *session) spawnAgent(p delivery.Prepared) {
 	case delivery.Failed, delivery.Bypass:
 		x.noTools(string(p.State), p.Reason)
 	}
+	who := &identity{pids: x.s.pids, entry: pidEntry{x.token.sha, x.id}}
+	cfg.Started = who.started
 	spec := x.s.agentSpec(cfg, x.c.Self(), "agent")
 	inner, token := spec.New, x.token
-	spec.New = func() kernel.Behavior { return &incarnation{Behavior: inner(), s: x.s, token: token} }
+	spec.New = func() kernel.Behavior { return &incarnation{Behavior: inner(), s: x.s, token: token, who: who} }
 	ref, err := x.c.Spawn(spec)
 	if err != nil {
 		x.revoke()
@@ -47,11 +49,12 @@ func (x *session) noTools(state, reason string) {
 	x.c.Log().Error("the session has no tools", "session", acp.SessionTag(x.id), "state", state, "reason", reason)
 }
 
-// incarnation is one generation of an agent with what it owes beside the process: its token.
+// incarnation is one generation of an agent with what it owes beside the process: its token, and who the process is known to be.
 type incarnation struct {
 	kernel.Behavior
 	s     *Sessions
 	token token
+	who   *identity
 }
 
 // Start implements kernel.Starter.
@@ -59,6 +62,7 @@ func (i *incarnation) Start(c *kernel.Ctx) error {
 	if i.token.text != "" {
 		text, tokens := i.token.text, i.s.tokens
 		c.Own("token", func(context.Context, error) { tokens.Revoke(text) })
+		c.Own("pid", func(context.Context, error) { i.who.end() })
 	}
 	i.s.agents.Add(1)
 	c.Own("agent", func(context.Context, error) { i.s.agents.Add(-1) })

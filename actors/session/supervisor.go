@@ -14,6 +14,7 @@ import (
 type Sessions struct {
 	cfg        Config
 	tokens     *Tokens
+	pids       *AgentPIDs
 	deliverer  *delivery.Deliverer // of Config, or one that writes nothing
 	learned    *Learned
 	gate       *gate
@@ -36,12 +37,16 @@ func New(cfg Config) *Sessions {
 	if deliverer == nil {
 		deliverer = delivery.New(delivery.Config{Mode: delivery.ACP, FacadeURL: cfg.FacadeURL})
 	}
-	return &Sessions{deliverer: deliverer, cfg: cfg, tokens: &Tokens{}, learned: newLearned(), gate: newGate(&cfg), quiet: make(chan struct{}, 1),
+	tokens := &Tokens{}
+	return &Sessions{deliverer: deliverer, cfg: cfg, tokens: tokens, pids: newAgentPIDs(tokens), learned: newLearned(), gate: newGate(&cfg), quiet: make(chan struct{}, 1),
 		newID: newID, folders: resolveFolders, agentSpec: agent.Spec, learnAgent: agent.Learn}
 }
 
 // Tokens implements facade.Callers.
 func (s *Sessions) Tokens() *Tokens { return s.tokens }
+
+// AgentPIDs tells which agent a process is. Safe from any goroutine.
+func (s *Sessions) AgentPIDs() *AgentPIDs { return s.pids }
 
 // Learned is what the agent said of itself, for the answer of initialize.
 func (s *Sessions) Learned() *Learned { return s.learned }

@@ -36,7 +36,7 @@ type Config struct {
 	Guardian *process.Guardian // nil = none
 	// Started is told the process before anything is said to it, on a goroutine of the actor's; nil = nobody wants to know.
 	Started func(process.Group)
-	Log      *slog.Logger      // stderr lines, and what was skipped; nil = the actor's own logger
+	Log     *slog.Logger // stderr lines, and what was skipped; nil = the actor's own logger
 }
 
 // LongestStop is how long the end of one agent takes at most, when it heeds nothing but KILL.
