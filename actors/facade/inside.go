@@ -2,7 +2,9 @@ package facade
 
 import (
 	"context"
+	"fmt"
 	"io"
+	"runtime/debug"
 	"sync/atomic"
 
 	"github.com/acpod/acpod/actors/capability"
@@ -49,6 +51,11 @@ func (i *Inside) Serve(ctx context.Context, m Message) {
 	defer done()
 	who := m.Caller
 	who.Desk = who.Desk.Current() // a desk that crashed has come back under the same identity
+	defer func() {                // ends this message; the others go on
+		if p := recover(); p != nil {
+			f.panicked(fmt.Sprint(p), debug.Stack())
+		}
+	}()
 	x := &exchange{front: f, out: &lineOutlet{front: f, line: m.Line}, ctx: ctx, streams: true, lines: true,
 		caller: who, lease: m.Bytes, peer: m.Peer, begun: m.Begun}
 	defer x.release()

@@ -36,6 +36,9 @@ type LineReader struct {
 	// capacity of the slice that Next returns. It may wait. On an error the line is
 	// skipped, and the memory that was charged for it is free when Next returns.
 	Charge func(more int) error
+	// NoResync, when set before the first Next, has a line of more than the limit end the reading: what comes behind it is not looked
+	// for. It is for streams that are closed then.
+	NoResync bool
 
 	r   *bufio.Reader
 	max int
@@ -125,7 +128,7 @@ func (l *LineReader) grow(line []byte, n int, part bool) ([]byte, error) {
 // keeps none of it. The end of the stream ends the line too; Next tells it after.
 func (l *LineReader) skip(seen int, part bool, cause error) *LineTooLong {
 	e := &LineTooLong{Skipped: int64(seen), Max: l.max, Cause: cause}
-	for part {
+	for part && (!l.NoResync || e.Skipped <= int64(l.max)) {
 		piece, err := l.r.ReadSlice('\n')
 		part = errors.Is(err, bufio.ErrBufferFull)
 		e.Skipped += int64(len(bytes.TrimSuffix(piece, []byte{'\n'})))
