@@ -53,6 +53,7 @@ type life struct {
 	admission *admission.Desk // who is in: sockets, handshakes, sessions, agents
 	gateway   *connection.Gateway
 	sessions  *session.Sessions
+	inside    facade.Inside // for what comes to the facade another way than by HTTP
 
 	phase     phase
 	abandoned atomic.Int64
@@ -105,6 +106,9 @@ func (l *life) compose() error {
 		facadeURL = "http://" + l.sockets.facade.Addr().String() + "/mcp"
 	}
 	supervisor := &place{}
+	if err := l.openBridge(); err != nil {
+		return err
+	}
 	if !l.opts.FacadeAlone {
 		if err := l.composeSessions(desk, facadeURL, supervisor); err != nil {
 			return err
@@ -119,6 +123,9 @@ func (l *life) compose() error {
 	l.children = append(l.children, child{spec: l.providers.Spec()})
 	if l.gateway != nil {
 		l.children = append(l.children, child{spec: l.gateway.Spec()}, child{spec: l.sessions.Spec(), at: supervisor})
+	}
+	if l.sockets.bridge != nil { // stopped behind the facade, whose answers it carries
+		l.children = append(l.children, child{spec: l.bridgeSpec()})
 	}
 	if l.sockets.facade != nil {
 		l.children = append(l.children, child{spec: l.facadeSpec(desk)})
@@ -213,7 +220,7 @@ func (l *life) facadeSpec(desk capability.DeskConfig) kernel.Spec {
 		callers = l.sessions.Tokens()
 	}
 	c := facadeConfig(l.cfg, desk, callers, l.opts.Version)
-	c.Socket = l.sockets.facade
+	c.Socket, c.Inside = l.sockets.facade, &l.inside
 	if l.opts.FacadeAlone {
 		c.Connections = aloneConnections
 	}

@@ -8,12 +8,16 @@ import (
 	"os"
 	"syscall"
 
+	"github.com/acpod/acpod/actors/bridge"
 	"github.com/acpod/acpod/actors/pod/config"
 	"github.com/acpod/acpod/runtime/door"
 )
 
 // sockets are the listening sockets of one life of the process. One that is off is nil.
-type sockets struct{ public, facade, debug *door.Socket }
+type sockets struct {
+	public, facade, debug *door.Socket
+	bridge                *bridge.Socket // opened later, see openBridge
+}
 
 // openSockets opens all of them or none. alone: the facade runs without /acp.
 func openSockets(c *config.Config, alone bool) (*sockets, error) {
@@ -125,6 +129,9 @@ func (s *sockets) close() {
 		if socket != nil {
 			_ = socket.Close()
 		}
+	}
+	if s.bridge != nil {
+		_ = s.bridge.Close()
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"os"
 	"runtime"
 
+	"github.com/acpod/acpod/actors/bridge"
 	"github.com/acpod/acpod/actors/capability"
 	"github.com/acpod/acpod/actors/capability/pins"
 	"github.com/acpod/acpod/actors/pod/config"
@@ -101,6 +102,9 @@ func worstCase(c *config.Config, m machine) promise {
 		connections := facadeConnections(l)
 		if m.alone {
 			connections = aloneConnections
+		}
+		if !m.alone && c.Agent.Driver == string(session.DriverProcess) {
+			add("bridge", "128, or 2 × agent.max_sessions where that is more, × 48 KiB", int64(bridgeConnections(c)), bridge.Footprint)
 		}
 		add("facade", "(64 + 4 × limits.sessions, at most 4096) × 56 KiB", int64(connections), httpConnectionBytes)
 		if m.servers > 0 {

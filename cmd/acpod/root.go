@@ -33,7 +33,7 @@ func newRoot() *cobra.Command {
 	root.PersistentFlags().StringVar(&logs.level, "log-level", "info", "least level that is logged: debug, info, warn or error")
 	root.PersistentFlags().StringVar(&logs.format, "log-format", "text", "text or json; logs go to stderr")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
-	root.AddCommand(newServe(logs), newFacade(logs), newMCP(logs), newAgent(), newConfig(), newDoctor(logs), newTree(), newVersion(), newGuardian())
+	root.AddCommand(newServe(logs), newFacade(logs), newMCP(logs), newAgent(), newBridge(), newConfig(), newDoctor(logs), newTree(), newVersion(), newGuardian())
 	root.InitDefaultHelpCmd()
 	for _, command := range root.Commands() {
 		if command.Name() == "help" {
