@@ -12,7 +12,7 @@ import (
 	"github.com/acpod/acpod/actors/capability"
 	"github.com/acpod/acpod/actors/facade"
 	"github.com/acpod/acpod/actors/pod/config"
-	"github.com/acpod/acpod/actors/session"
+	"github.com/acpod/acpod/actors/session/delivery"
 	"github.com/acpod/acpod/runtime/kernel"
 )
 
@@ -55,7 +55,7 @@ func bridgePath(a config.Agent, environ []string) (path string, own bool, err er
 // openBridge opens the Unix socket for agents that take MCP servers on stdio. Where it cannot be opened, a pod whose agents need it does
 // not start, and any other says so and offers no stdio entry.
 func (l *life) openBridge() error {
-	if l.sockets.facade == nil || l.opts.FacadeAlone || l.cfg.Agent.Driver != string(session.DriverProcess) {
+	if l.opts.FacadeAlone || !bridged(l.cfg) {
 		return nil
 	}
 	path, own, err := bridgePath(l.cfg.Agent, l.opts.Environ)
@@ -65,19 +65,11 @@ func (l *life) openBridge() error {
 	switch {
 	case err == nil:
 		return nil
-	case l.cfg.Agent.Delivery == "bridge":
+	case delivery.Mode(l.cfg.Agent.Delivery) == delivery.Bridge:
 		return fmt.Errorf("agent.delivery is bridge, and its socket cannot be opened: %w", err)
 	}
 	l.log.Warn("no socket for `acpod bridge`: agents that take MCP servers on stdio alone get no tools", "error", err)
 	return nil
-}
-
-// bridgeSocket is where relays connect; "" = there is no bridge.
-func (l *life) bridgeSocket() string {
-	if l.sockets.bridge == nil {
-		return ""
-	}
-	return l.sockets.bridge.Path()
 }
 
 // bridgeSpec is the actor that serves them.

@@ -184,6 +184,9 @@ func (l *life) composeSessions(desk capability.DeskConfig, facadeURL string, sup
 		if err != nil {
 			return err
 		}
+		if l.sockets.bridge == nil { // it could not be opened
+			deliveryCfg.Bridge = delivery.BridgeCommand{}
+		}
 		sessionCfg.Delivery = delivery.New(deliveryCfg)
 		tellDelivery(l.log, cfg, sessionCfg.Delivery)
 	}

@@ -3,7 +3,6 @@ package pod
 import (
 	"log/slog"
 	"path/filepath"
-	"strings"
 
 	"github.com/acpod/acpod/actors/pod/config"
 	"github.com/acpod/acpod/actors/session/delivery"
@@ -20,7 +19,9 @@ func deliveryConfig(l *config.Loaded, o Options, state, facadeURL string) (deliv
 		FacadeURL: facadeURL, AllowDirect: l.Agent.AllowDirect, Log: o.Log,
 	}
 	if bridged(l) {
-		c.Bridge = delivery.BridgeCommand{Program: o.Executable, Socket: bridgeSocket(l.Agent, o.Environ)}
+		if path, _, err := bridgePath(l.Agent, o.Environ); err == nil {
+			c.Bridge = delivery.BridgeCommand{Program: o.Executable, Socket: path}
+		}
 	}
 	return c, nil
 }
@@ -32,22 +33,6 @@ func bridged(l *config.Loaded) bool {
 		return l.MCP != nil && l.Agent.Driver == "process"
 	}
 	return false
-}
-
-// bridgeSocket is agent.bridge_socket, else ~/.openab/browser.sock; "" when nothing says where home is.
-func bridgeSocket(a config.Agent, environ []string) string {
-	if a.BridgeSocket != "" {
-		if full, err := filepath.Abs(a.BridgeSocket); err == nil {
-			return full
-		}
-		return a.BridgeSocket
-	}
-	for _, entry := range environ {
-		if home, ok := strings.CutPrefix(entry, "HOME="); ok && filepath.IsAbs(home) {
-			return filepath.Join(home, ".openab", "browser.sock")
-		}
-	}
-	return ""
 }
 
 // tellDelivery logs how agents learn of their tools, and what an operator has to do for it by hand.
