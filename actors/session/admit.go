@@ -252,9 +252,9 @@ func (v *supervisor) fail(e *entry, bad *jsonrpc.Error) {
 	switch {
 	case rec.living():
 		v.next(rec)
-	case e.back() || e.kind == kindDelete:
+	case rec.id == e.id: // it is another's, or stays what it was
 		v.part(rec, released)
-	default:
+	default: // nobody knows it
 		v.part(rec, deleted)
 	}
 }

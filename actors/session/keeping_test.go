@@ -2,6 +2,7 @@ package session
 
 import (
 	"errors"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -159,6 +160,30 @@ func TestASessionWithoutARecordServes(t *testing.T) {
 		again.wantError(again.close(id), jsonrpc.Internal, "")
 		if _, owns := again.session(id); owns {
 			t.Error("it is not closed")
+		}
+		p.atRest()
+	})
+}
+
+// Whoever knows no more than the id of a session that sleeps finds nothing, and leaves it as it is.
+func TestStrangersTouchNoRecord(t *testing.T) {
+	inPod(t, nil, func(p *pod) {
+		p.agents.offering(true, acp.SessionCapabilities{Resume: true, Fork: true, Delete: true})
+		id := asleep(p, "[]")
+		before, _, _ := p.records.has(id)
+		agents := p.agents.count()
+		for name, c := range map[string]*client{"another client": p.client("k", 2), "no secret": p.client("k", 0), "another key": p.client("l", 1)} {
+			for method, req := range map[string]uint64{"resume": c.resume(id, roomServer), "load": c.load(id, roomServer), "fork": c.fork(id), "delete": c.remove(id)} {
+				if got := c.answer(req); got == nil || got.err == nil || got.err.Message != acp.UnknownSession(id).Message {
+					t.Errorf("%s, %s: %+v", name, method, got)
+				}
+			}
+			if len(c.mcp) != 0 {
+				t.Errorf("%s: %q", name, c.mcp)
+			}
+		}
+		if after, held, ok := p.records.has(id); !ok || held || !reflect.DeepEqual(after, before) || p.agents.count() != agents {
+			t.Errorf("the record was %+v and is %+v, held %v", before, after, held)
 		}
 		p.atRest()
 	})
