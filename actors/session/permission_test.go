@@ -27,13 +27,21 @@ func TestHowAPermissionIsDecided(t *testing.T) {
 
 func TestWhatAPermissionRequestIsAbout(t *testing.T) {
 	for params, want := range map[string]string{
-		`{"toolCall":{"rawInput":{"name":"room.click","arguments":{}}}}`: "room.click",
-		`{"toolCall":{"rawInput":{"name":7}}}`:                           "",
-		`{"toolCall":{"rawInput":{"name":"a","name":"b"}}}`:              "",
-		`{"toolCall":{"rawInput":"room.click"}}`:                         "",
-		`{"toolCall":{"title":"room.click"}}`:                            "",
-		`{}`:                                                             "",
-		`[]`:                                                             "",
+		`{"toolCall":{"rawInput":{"name":"room.click","arguments":{}}}}`:        "room.click",
+		`{"toolCall":{"rawInput":{"name":7}}}`:                                  "",
+		`{"toolCall":{"rawInput":{"name":"a","name":"b"}}}`:                     "",
+		`{"toolCall":{"rawInput":"room.click"}}`:                                "",
+		`{"toolCall":{"title":"room.click"}}`:                                   "",
+		`{"toolCall":{"rawInput":{"name":"room.click","idempotency_key":"k"}}}`: "room.click",
+		`{"toolCall":{"rawInput":{"name":"room.click","path":"/etc/passwd"}}}`:  "", // another tool's
+		`{"toolCall":{"rawInput":{"server":"openab","tool":"execute_capability","status":"x","arguments":{"name":"room.click","arguments":{}}}}}`:       "room.click",
+		`{"toolCall":{"rawInput":{"server":"other","tool":"execute_capability","arguments":{"name":"room.click"}}}}`:                                    "",
+		`{"toolCall":{"rawInput":{"server":"openab","tool":"shell","arguments":{"name":"room.click"}}}}`:                                                "",
+		`{"toolCall":{"rawInput":{"server":"openab","tool":"shell","tool":"execute_capability","arguments":{"name":"room.click"}}}}`:                    "",
+		`{"toolCall":{"rawInput":{"server":"openab","tool":"execute_capability","arguments":{"name":"room.click"},"arguments":{"name":"room.other"}}}}`: "",
+		`{"toolCall":{"rawInput":{"name":"room.click"},"rawInput":{"name":"room.other"}}}`:                                                              "",
+		`{}`: "",
+		`[]`: "",
 	} {
 		if got := capabilityOf([]byte(params)); got != want {
 			t.Errorf("%s: %q, want %q", params, got, want)
