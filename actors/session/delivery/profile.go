@@ -60,7 +60,7 @@ var Profiles = []Profile{
 }
 
 // own is the profile of the agents that come with acpod: they read no configuration.
-var own = Profile{Name: "generic", Words: []string{"acpod"}, Honours: true, Files: Profiles[0].Files}
+var own = Profile{Name: "generic", Words: []string{"acpod-"}, Honours: true, Files: Profiles[0].Files}
 
 // profileNamed finds a row; anything unknown is generic.
 func profileNamed(name string) *Profile {
@@ -77,8 +77,14 @@ func profileOf(configured, agentName string, command []string) *Profile {
 	if configured != "" && configured != "auto" {
 		return profileNamed(configured)
 	}
+	if strings.HasPrefix(agentName, own.Words[0]) {
+		return &own
+	}
 	if p := profileIn(words(agentName)); p != nil {
 		return p
+	}
+	if len(command) > 1 && command[0] == "acpod" && command[1] == "agent" { // this executable
+		return &own
 	}
 	for _, argument := range command {
 		if p := profileIn(words(telling(argument))); p != nil {
@@ -93,9 +99,6 @@ func profileIn(words []string) *Profile {
 		if slices.ContainsFunc(Profiles[i].Words, func(w string) bool { return slices.Contains(words, w) }) {
 			return &Profiles[i]
 		}
-	}
-	if slices.Contains(words, own.Words[0]) {
-		return &own
 	}
 	return nil
 }

@@ -32,6 +32,7 @@ func TestAnAgentIsKnownByItsNameThenByItsCommand(t *testing.T) {
 		{"auto", "", []string{"/opt/gemini", "--acp"}, "gemini", true},
 		{"auto", "", []string{"/home/claude/agent"}, "generic", false},
 		{"auto", "", nil, "generic", false},
+		{"auto", "x", []string{"/opt/acpod-agent"}, "generic", false},
 		{"generic", "claude", []string{"claude"}, "generic", false},
 		{"kiro", "claude", []string{"claude"}, "kiro", false},
 	} {
