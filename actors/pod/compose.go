@@ -34,6 +34,7 @@ type life struct {
 	sockets   *sockets
 	ready     readyFile
 	guardian  *process.Guardian
+	cgroups   *process.Cgroups
 	parent    *process.Parent // nil where the system does not let us
 	state     string          // the state folder, "" = there is none
 	ledger    *fileLedger     // nil = there is no state folder
@@ -173,6 +174,7 @@ func (l *life) composeSessions(desk capability.DeskConfig, facadeURL string, sup
 		StopGrace:    cfg.Agent.StopGrace,
 		Version:      version,
 		Guardian:     l.guardian,
+		Cgroups:      l.cgroups,
 	}, desk, facadeURL, version)
 	if err != nil {
 		return err

@@ -103,6 +103,7 @@ func (d *diagnosis) all(o Options) {
 	d.servers(l, o)
 	d.memory(l, o)
 	d.files(l)
+	d.cgroup(l)
 	d.guardian(o)
 }
 
@@ -327,6 +328,20 @@ func (d *diagnosis) files(l *config.Loaded) {
 		return
 	}
 	d.ok("open files", "%d are allowed", limit.Max)
+}
+
+// cgroup tells whether the limits of agents can be set.
+func (d *diagnosis) cgroup(l *config.Loaded) {
+	limits := agentLimits(l.Agent)
+	if limits == (process.Limits{}) {
+		d.ok("agent limits", "none are set")
+		return
+	}
+	if err := process.ProbeCgroups(limits); err != nil {
+		d.warning("agent limits", "%s (%v)", noLimits, err)
+		return
+	}
+	d.ok("agent limits", "can be set, when the pod is alone in its cgroup")
 }
 
 // guardian starts the process that ends what a killed pod leaves, and ends it.

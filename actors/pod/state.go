@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"time"
 
+	"github.com/acpod/acpod/actors/pod/config"
 	"github.com/acpod/acpod/actors/session"
 	"github.com/acpod/acpod/actors/session/store"
 	"github.com/acpod/acpod/runtime/process"
@@ -76,6 +78,13 @@ func (l *life) guard() error {
 			l.log.Warn("ended processes that an earlier pod had left", "groups", len(swept))
 		}
 	}
+	if !l.opts.FacadeAlone {
+		var err error // before any child, which would be where this process was
+		if l.cgroups, err = process.OpenCgroups(agentLimits(l.cfg.Agent)); err != nil {
+			l.cgroups = nil
+			l.log.Warn(noLimits, "error", err)
+		}
+	}
 	guardian, err := process.StartGuardian(process.GuardianOptions{
 		Command: []string{l.opts.Executable, "guardian"}, Env: guardianEnv(l.opts.Environ), Records: records, Log: l.log,
 	})
@@ -87,4 +96,12 @@ func (l *life) guard() error {
 		l.log.Warn("processes that leave their group may outlive what started them", "error", err)
 	}
 	return nil
+}
+
+const noLimits = "agents run without agent.memory_max, agent.cpu_max and agent.pids_max: this pod may not set cgroup limits; start it in a delegated cgroup (systemd: Delegate=yes) or remove the keys"
+
+// agentLimits are those of one agent.
+func agentLimits(a config.Agent) process.Limits {
+	processors, _ := strconv.ParseFloat(a.CPUMax, 64) // "" is none; anything else was checked
+	return process.Limits{Memory: int64(a.MemoryMax), Processors: processors, Processes: a.PIDsMax}
 }

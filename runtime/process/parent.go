@@ -34,6 +34,7 @@ const (
 type Parent struct {
 	guardian *Guardian
 	log      *slog.Logger
+	only     bool // orphans come from our children only; to the first process of a container also those of who was let in
 
 	mu        sync.Mutex
 	strangers map[member]*stranger
@@ -58,7 +59,7 @@ func StartParent(guardian *Guardian, log *slog.Logger) (*Parent, error) {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	p := &Parent{
-		guardian: guardian, log: log, strangers: map[member]*stranger{},
+		guardian: guardian, log: log, only: os.Getpid() != 1, strangers: map[member]*stranger{},
 		born: make(chan struct{}, 1), poke: make(chan struct{}, 1), stop: stop, done: make(chan struct{}),
 	}
 	ours.mu.Lock()
@@ -183,7 +184,7 @@ func (p *Parent) judge(k *kin, orphans []int, known map[int]struct{}, running []
 				delete(s.suspects, one)
 			}
 		}
-		if len(s.suspects) == 0 {
+		if len(s.suspects) == 0 && p.only {
 			p.end(k, m, s)
 		}
 	}

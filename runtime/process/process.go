@@ -3,6 +3,7 @@ package process
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"sync"
@@ -38,6 +39,7 @@ type Process struct {
 	reasoning sync.Mutex
 
 	strays strays
+	cgroup *cgroup // nil = none
 	usage  atomic.Pointer[Usage]
 	spent  atomic.Int64 // processor time of the leader and those it waited for, at its end, in ns
 }
@@ -160,6 +162,10 @@ func (p *Process) climb(since time.Time, reason string) {
 		p.spec.Guardian.Remove(p.group)
 		p.forget()
 	}
+	if p.cgroup.overran() && report.Reason == "" {
+		report.Reason = fmt.Sprintf("it went beyond its memory limit of %d bytes", p.spec.Cgroups.limits.Memory)
+	}
+	p.cgroup.close()
 	ours.leave(p)
 	p.stdout.finish()
 	p.errs.finish()

@@ -37,6 +37,8 @@ type Spec struct {
 	// Mark is an entry of Env that no other process was given, such as one with a token: who carries it in its environment
 	// belongs to this child wherever it went. Only its hash is kept. Empty = none.
 	Mark string
+	// Cgroups gives the child a cgroup with limits; nil = none.
+	Cgroups *Cgroups
 	// Kind is the word under which the use of processor and memory is summed up; empty = "other".
 	Kind string
 }
@@ -99,7 +101,7 @@ type Report struct {
 	Exit   Exit          // of the leader; zero when Alive
 	Step   Step          // what was needed
 	Took   time.Duration // from the first Stop to the end of the group
-	Reason string        // why the package itself began the stop: the child did not read its stdin; else empty
+	Reason string        // why the package itself began the stop (the child did not read its stdin), or that the kernel ended something over its memory limit; else empty
 	Alive  bool          // something of the group lives on after KILL; the guardian still knows it
 }
 

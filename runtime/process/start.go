@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -30,8 +31,13 @@ func Start(spec Spec) (*Process, error) {
 	}
 	closeInherited()
 
+	cgroup, err := spec.Cgroups.make()
+	if err != nil {
+		return nil, &StartError{Program: program, Err: err}
+	}
 	pipes, err := newPipes()
 	if err != nil {
+		cgroup.close()
 		return nil, &StartError{Program: program, Err: err}
 	}
 	p := &Process{
@@ -42,10 +48,14 @@ func Start(spec Spec) (*Process, error) {
 		exited: make(chan struct{}),
 		gone:   make(chan struct{}),
 		hurry:  make(chan struct{}),
+		cgroup: cgroup,
 	}
 	attr := &os.ProcAttr{
 		Dir: spec.Dir, Env: spec.Env, Files: pipes.child[:],
 		Sys: &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL},
+	}
+	if cgroup != nil {
+		attr.Sys.UseCgroupFD, attr.Sys.CgroupFD = true, int(cgroup.folder.Fd())
 	}
 	if attr.Env == nil {
 		attr.Env = []string{} // nil would mean: ours
@@ -60,6 +70,7 @@ func Start(spec Spec) (*Process, error) {
 		_ = pipes.in.Close()
 		_ = pipes.out.Close()
 		_ = pipes.err.Close()
+		cgroup.close()
 		if folder := folderFault(spec.Dir); folder != nil { // the system tells it as it tells that there is no program
 			err = folder
 		}
@@ -94,6 +105,14 @@ func (p *Process) live(path string, attr *os.ProcAttr, started chan<- error) {
 	defer runtime.UnlockOSThread()
 	ours.begin()
 	child, err := ours.start(path, p.spec.Argv, attr)
+	if err != nil && attr.Sys.UseCgroupFD && slices.ContainsFunc([]error{syscall.ENOSYS, syscall.EPERM, syscall.EINVAL}, func(no error) bool { return errors.Is(err, no) }) {
+		attr.Sys.UseCgroupFD = false // no clone3, by an old kernel or by a sandbox: it enters its cgroup a moment later
+		if child, err = ours.start(path, p.spec.Argv, attr); err == nil {
+			if bad := enter(p.cgroup.dir, child.Pid); bad != nil && p.spec.Log != nil {
+				p.spec.Log.Warn("the limits of a process cannot be set", "pid", child.Pid, "error", bad)
+			}
+		}
+	}
 	if err != nil {
 		started <- err
 		return

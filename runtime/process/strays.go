@@ -47,7 +47,13 @@ func (p *Process) look() map[int]stat {
 
 // note is look with a table that was read already.
 func (p *Process) note(k *kin, orphans []int) map[int]stat {
-	found := k.of(p.group, p.strays.members(), orphans)
+	noted := p.strays.members()
+	for _, pid := range p.cgroup.members() {
+		if one, there := k.table[pid]; there {
+			noted[member{pid, one.start}] = struct{}{}
+		}
+	}
+	found := k.of(p.group, noted, orphans)
 	s := &p.strays
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -90,6 +96,9 @@ func (p *Process) chase(sig syscall.Signal) func() {
 		found := p.look()
 		if first || sig == syscall.SIGKILL {
 			signalGroup(p.group.PGID, sig)
+		}
+		if sig == syscall.SIGKILL {
+			p.cgroup.kill()
 		}
 		first = false
 		for pid, s := range found {

@@ -17,16 +17,17 @@ type check struct {
 }
 
 var checks = map[string]check{
-	"address":          {`host:port, such as "127.0.0.1:8080" (port 0 picks a free one)`, isAddress},
-	"address-or-empty": {`host:port, or "" to turn it off`, func(s string) bool { return s == "" || isAddress(s) }},
-	"loopback":         {`a loopback ip:port, such as "127.0.0.1:8848": the facade never listens beyond this machine`, isLoopbackAddress},
-	"origin":           {`an exact origin, such as "https://app.example" or "chrome-extension://abcdef"`, isOrigin},
-	"nonempty":         {"not empty", func(s string) bool { return strings.TrimSpace(s) != "" }},
-	"argument":         {"without a NUL byte", func(s string) bool { return !strings.ContainsRune(s, 0) }},
-	"envname":          {"the name of an environment variable", isEnvName},
-	"server":           {"1 to 64 of A-Z, a-z, 0-9, _ and -", isServerName},
-	"label":            {"1 to 64 printable characters", isLabel},
-	"re2":              {"a regular expression (RE2) that does not match the empty text", isPattern},
+	"address":             {`host:port, such as "127.0.0.1:8080" (port 0 picks a free one)`, isAddress},
+	"address-or-empty":    {`host:port, or "" to turn it off`, func(s string) bool { return s == "" || isAddress(s) }},
+	"loopback":            {`a loopback ip:port, such as "127.0.0.1:8848": the facade never listens beyond this machine`, isLoopbackAddress},
+	"origin":              {`an exact origin, such as "https://app.example" or "chrome-extension://abcdef"`, isOrigin},
+	"nonempty":            {"not empty", func(s string) bool { return strings.TrimSpace(s) != "" }},
+	"argument":            {"without a NUL byte", func(s string) bool { return !strings.ContainsRune(s, 0) }},
+	"envname":             {"the name of an environment variable", isEnvName},
+	"server":              {"1 to 64 of A-Z, a-z, 0-9, _ and -", isServerName},
+	"label":               {"1 to 64 printable characters", isLabel},
+	"processors-or-empty": {`a number of processors from 0.01 to 4096, such as "1.5", or "" for all`, func(s string) bool { return s == "" || isProcessors(s) }},
+	"re2":                 {"a regular expression (RE2) that does not match the empty text", isPattern},
 }
 
 func isAddress(s string) bool {
@@ -70,6 +71,11 @@ func isServerName(s string) bool {
 
 func isLabel(s string) bool {
 	return strings.TrimSpace(s) != "" && len([]rune(s)) <= 64 && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) })
+}
+
+func isProcessors(s string) bool {
+	n, err := strconv.ParseFloat(s, 64)
+	return err == nil && n >= 0.01 && n <= 4096 && strings.Trim(s, "0123456789.") == ""
 }
 
 // isPattern: one that matches nothing at all would be found before and behind every byte.

@@ -64,6 +64,9 @@ type Agent struct {
 	TurnIdleTimeout   time.Duration     `koanf:"turn_idle_timeout" min:"10ms" max:"168h"`
 	CancelTimeout     time.Duration     `koanf:"cancel_timeout" min:"10ms" max:"24h"`
 	StopGrace         time.Duration     `koanf:"stop_grace" min:"10ms" max:"1h"`
+	MemoryMax         Size              `koanf:"memory_max" min:"0B" max:"1TiB"`      // of one agent and all that it starts, by a cgroup; 0 = none
+	CPUMax            string            `koanf:"cpu_max" check:"processors-or-empty"` // how many processors; empty = all
+	PIDsMax           int               `koanf:"pids_max" min:"0" max:"4194304"`      // processes and threads; 0 = none
 	Delivery          string            `koanf:"delivery" enum:"auto|acp|file|bridge|proxy"`
 	AllowDirect       bool              `koanf:"allow_direct"`
 	BridgeSocket      string            `koanf:"bridge_socket"`

@@ -34,6 +34,7 @@ type Config struct {
 	Client   []byte            // clientCapabilities of whom the agent works for, an object; nil = none
 	Version  string            // of this pod, told to the agent as clientInfo.version; empty = "dev"
 	Guardian *process.Guardian // nil = none
+	Cgroups  *process.Cgroups  // limits of what it and all that it starts may use; nil = none
 	// Started is told the process before anything is said to it, on a goroutine of the actor's; nil = nobody wants to know.
 	Started func(process.Group)
 	Log     *slog.Logger // stderr lines, and what was skipped; nil = the actor's own logger
@@ -47,7 +48,7 @@ func (c Config) process(stdin int64) process.Spec {
 	return process.Spec{
 		Argv: c.Command, Dir: c.Dir, Env: c.Env,
 		EOFGrace: c.StopGrace, TermGrace: c.StopGrace, StdinBytes: stdin, StdinTimeout: c.StdinTimeout,
-		Log: c.Log, Secrets: append(secretsOf(c.Env), c.Secrets...), Guardian: c.Guardian, Mark: markOf(c.Env), Kind: "agent",
+		Log: c.Log, Secrets: append(secretsOf(c.Env), c.Secrets...), Guardian: c.Guardian, Mark: markOf(c.Env), Kind: "agent", Cgroups: c.Cgroups,
 	}
 }
 
