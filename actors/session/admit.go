@@ -25,6 +25,8 @@ type supervisor struct {
 	slots     *admission.Group // of the living, and of those that are admitted and do not live yet
 	places    places
 	attaching map[kernel.Ticket]*entry
+	lists     []listed // that wait
+	looking   int      // … and that the store looks for
 	errands   map[kernel.Ref]*errandPlace
 	errandSeq int
 	// renewEvery is how often leases are renewed, 0 = none of them ends.

@@ -138,67 +138,6 @@ func (x *session) account() jsontext.Value {
 	return append(b, '}')
 }
 
-// onAttach is a resume of this living session. A refused one changes nothing.
-func (x *session) onAttach(m attach) {
-	defer m.held.Release()
-	taken := false
-	defer func() { x.c.Question().Answer(attached(taken), nil) }()
-	asked := claim{rank: m.client.Rank(), turn: x.busy()}
-	if x.client != nil && !gone(x.client) {
-		asked.held, asked.same, asked.other = true, x.client == m.client, x.client.Rank()
-	}
-	switch judge(asked) {
-	case busy:
-		m.client.Respond("", m.req, nil, nil, jsonrpc.BusyError())
-		return
-	case superseded:
-		m.client.Respond("", m.req, nil, nil, jsonrpc.SupersededError())
-		return
-	}
-	declared, err := x.afford(m.params)
-	if err != nil {
-		m.client.Respond("", m.req, nil, nil, wireError(err))
-		return
-	}
-	same := asked.same
-	taken = true
-	x.out.resolve(true)
-	if !same {
-		x.takeOver()
-		x.own(m.client)
-		x.publish() // before the answer: who has read that finds the session in its list
-	}
-	names := len(x.declared)
-	changed := !x.folders.same(m.folders)
-	x.folders, x.meta = m.folders, keepMeta(x.c, m.params.Meta, x.s.cfg.ForwardMeta)
-	x.declare(m.client, declared, same)
-	changed = changed || len(x.declared) != names
-	if !x.owned.Owed() { // this generation was abandoned, and the supervisor answers
-		return
-	}
-	open := &opener{client: m.client, resume: true, load: m.load}
-	r := x.owe(open.method(), m.client, m.req)
-	x.c.Question().Answer(attached(true), nil) // from here on the answer is ours, not the supervisor's
-	if former := x.opening; former != nil {    // of somebody who has lost it: this request takes its place
-		former.owed.Moot()
-	}
-	x.opening, x.open = r, open
-	x.out.held, x.out.client = true, m.client
-	switch p := x.conv.phase; {
-	case !x.keeping.IsZero(), p == claiming, p == preparing, p == starting, p == newing: // what is under way has an answer for it in the end
-	case x.loadWaits():
-		x.askAgain()
-	case m.load:
-		x.loadNow()
-	case p != alive && x.s.cfg.Driver != DriverNone:
-		x.wantAgent()
-	case changed:
-		x.keep()
-	default:
-		x.answerOpening()
-	}
-}
-
 // own makes that client the owner; the connection is told when the client is.
 func (x *session) own(client Client) {
 	x.client, x.formerly = client, client
@@ -242,6 +181,7 @@ func (x *session) takeOver() {
 	if r := x.opening; r != nil {
 		r.give("", nil, nil, jsonrpc.SupersededError())
 	}
+	x.leaveAgain(true)
 	x.cutReplay()
 }
 
@@ -255,6 +195,7 @@ func (x *session) lose(client Client) {
 	x.since = x.c.Now()
 	x.recall(false) // the tunnels see by themselves that the socket is gone
 	x.out.detach(true)
+	x.leaveAgain(false)
 	x.cutReplay()
 	if r := x.prompt.asker; r != nil {
 		x.prompt.asker = nil

@@ -96,8 +96,7 @@ func (x *session) wantAgent() {
 	case slotNone:
 		ticket, err := x.c.Request(x.c.Parent(), claimSlot{id: x.id})
 		if err != nil {
-			x.conv = conversation{}
-			x.agentFailed(err)
+			x.noPlace(err)
 			return
 		}
 		x.conv.ticket = ticket
@@ -115,12 +114,23 @@ func (x *session) onSlot(err error) {
 	}
 	x.conv.ticket = kernel.Ticket{}
 	if err != nil {
-		x.conv = conversation{}
-		x.agentFailed(err)
+		x.noPlace(err)
 		return
 	}
 	x.slot = slotHeld
+	x.unpark(nil)
+	if !x.wanted() { // the resume that it was for came to nothing
+		x.conv = conversation{}
+		x.freeSlot()
+		return
+	}
 	x.prepareAgent()
+}
+
+func (x *session) noPlace(err error) {
+	x.conv = conversation{}
+	x.unpark(err)
+	x.agentFailed(err)
 }
 
 func (x *session) freeSlot() {

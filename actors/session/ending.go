@@ -52,6 +52,7 @@ func (x *session) end(how end, why error) {
 	x.over = true
 	x.life.ending.Store(uint32(how))
 	x.revoke()
+	x.leaveParked()
 	x.cutTurn()
 	x.out.flush()
 	for _, one := range x.servers {

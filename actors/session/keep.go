@@ -50,6 +50,7 @@ func (x *session) kept(err error) {
 		x.c.Refuse("session_record")
 		x.c.Log().Error("the session's record was not written: it does not outlive this pod", "session", acp.SessionTag(x.id), "err", err.Error())
 	}
+	x.answerAgain()
 	if x.loading() && !x.open.shown {
 		if x.turn.phase == idle {
 			x.loadNow()

@@ -14,10 +14,12 @@ import (
 	"github.com/acpod/acpod/runtime/kernel"
 )
 
-// pageSize is how many sessions one page of session/list has, and listBound how many of one client's are looked at.
+// pageSize is how many sessions one page of session/list has, listBound how many of one client's, the last changed, are looked at, and lists how
+// many look at once.
 const (
 	pageSize  = 100
-	listBound = 10_000
+	listBound = 1000
+	lists     = 4
 )
 
 // doze is what is remembered of a session that sleeps and whose client gave no secret: the store does not list it, and the connections that had
@@ -73,7 +75,7 @@ type listed struct {
 	owed   *kernel.Obligation
 	cwd    string
 	after  *listing
-	found  []Durable
+	found  []listing
 	err    error
 }
 
@@ -91,16 +93,34 @@ func (v *supervisor) onList(m List) {
 		return
 	}
 	l.owed = v.c.Own("answer", releaseAnswer("", m.Client, m.Req))
-	store, key, secret := v.s.cfg.Store, m.Client.Key(), m.Client.Secret()
-	v.c.Go("list", func(ctx context.Context) kernel.Msg {
-		ctx, cancel := context.WithTimeout(ctx, storeWait)
-		defer cancel()
-		l.found, l.err = store.List(ctx, key, secret, listBound)
-		return l
-	})
+	v.lists = append(v.lists, l)
+	v.list()
+}
+
+// list has the store look, for a few at a time: what it finds is only let go of when it was looked through.
+func (v *supervisor) list() {
+	store := v.s.cfg.Store
+	for len(v.lists) > 0 && v.looking < lists {
+		l := v.lists[0]
+		v.lists = v.lists[1:]
+		v.looking++
+		v.c.Go("list", func(ctx context.Context) kernel.Msg {
+			ctx, cancel := context.WithTimeout(ctx, storeWait)
+			defer cancel()
+			var found []Durable
+			found, l.err = store.List(ctx, l.client.Key(), l.client.Secret(), listBound)
+			for i := range found {
+				d := &found[i]
+				l.found = append(l.found, listing{d.ID, d.Cwd, d.Created, d.Updated})
+			}
+			return l
+		})
+	}
 }
 
 func (v *supervisor) onListed(m listed) {
+	v.looking--
+	v.list()
 	if !m.owed.Discharge() {
 		return
 	}
@@ -126,10 +146,9 @@ func (v *supervisor) answerList(m listed) {
 			add(listing{rec.id, rec.cwd, rec.created, rec.updated})
 		}
 	}
-	for i := range m.found {
-		d := &m.found[i]
-		if rec := v.records[d.ID]; rec == nil || rec.unread { // else it lives, or goes, and is listed above or not at all
-			add(listing{d.ID, d.Cwd, d.Created, d.Updated})
+	for _, l := range m.found {
+		if rec := v.records[l.id]; rec == nil || rec.unread { // else it lives, or goes, and is listed above or not at all
+			add(l)
 		}
 	}
 	for id, d := range v.dozing {

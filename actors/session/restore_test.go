@@ -209,3 +209,63 @@ func TestAResumeBeforeTheAgentIsBack(t *testing.T) {
 		p.atRest()
 	})
 }
+
+// A session whose agent is gone, at the cap: who comes back and finds no place is refused before anything is touched.
+func TestAResumeThatFindsNoPlaceTouchesNothing(t *testing.T) {
+	inPod(t, func(c *Config) { c.MaxSessions = 1 }, func(p *pod) {
+		p.agents.offering(false, acp.SessionCapabilities{Resume: true})
+		c := p.client("k", 1)
+		id := c.opened(roomServer)
+		p.agents.last().exit(3)
+		other := p.client("l", 1)
+		work := other.opened("[]")
+		turn := other.prompt(work, "work")
+		young := p.client("k", 1)
+		p.refused(young, young.resume(id, roomServer), "max_sessions", 1)
+		if _, owns := c.session(id); !owns || c.frames("mcp/disconnect") != 0 || len(young.mcp) != 0 {
+			t.Errorf("owner %v, %q, %q", owns, c.mcp, young.mcp)
+		}
+		p.agents.last().end(`{"stopReason":"end_turn"}`)
+		other.want(turn, `{"stopReason":"end_turn"}`)
+		if got := accountOf(t, young.answer(young.resume(id, roomServer))); got.Agent != "restored" {
+			t.Errorf("%+v", got)
+		}
+		if _, owns := other.session(work); owns || c.frames("mcp/disconnect") != 1 || young.frames("mcp/connect") != 1 {
+			t.Errorf("%q, %q", c.mcp, young.mcp)
+		}
+		c.leave()
+		young.leave()
+		other.leave()
+		p.after(5 * time.Hour)
+		p.atRest()
+	})
+}
+
+// A client that declares anew goes on meanwhile: its next prompt does not wait for the record.
+func TestAPromptBehindAResumeOnTheSameConnection(t *testing.T) {
+	inPod(t, nil, func(p *pod) {
+		c := p.client("k", 1)
+		id := c.opened("[]")
+		p.req++
+		req := p.req
+		params, _ := ParseResume([]byte(`{"sessionId":"` + id + `","cwd":"/","mcpServers":` + roomServer + `}`))
+		turn := uint64(0)
+		p.records.is(func(s *records) {
+			s.fail = func(op string) error {
+				if op == "put" && turn == 0 {
+					turn = c.promptSoon(id, "hello")
+				}
+				return nil
+			}
+		})
+		if err := p.sessions.Tell(Resume{Client: c, Req: req, Params: params}); err != nil {
+			t.Fatal(err)
+		}
+		p.settle()
+		if got := c.answer(req); turn == 0 || got == nil || got.err != nil || c.answer(turn) != nil {
+			t.Fatalf("%+v, %+v", got, c.answer(turn))
+		}
+		p.agents.last().end(`{"stopReason":"end_turn"}`)
+		c.want(turn, `{"stopReason":"end_turn"}`)
+	})
+}

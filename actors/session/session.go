@@ -103,6 +103,8 @@ type session struct {
 	settings settings
 	offer    offer
 	keeping  kernel.Ticket // the record is being written
+	again    []*request    // resumes of the client that has the session, which are answered after that
+	parked   *parked
 
 	conv     conversation
 	parted   parted
@@ -311,6 +313,7 @@ func (x *session) verdict() error {
 func (x *session) Stop(c *kernel.Ctx, _ error) {
 	x.c = c
 	x.revoke()
+	x.leaveParked()
 	x.out.close()
 	for len(x.asks) > 0 { // of a crash: an end of its own has answered them
 		x.drop(x.asks[0])
@@ -328,6 +331,9 @@ func (x *session) Free(error) {
 	x.free()
 	if x.open != nil {
 		x.open.held.Release()
+	}
+	if x.parked != nil {
+		x.parked.held.Release()
 	}
 }
 
