@@ -110,7 +110,7 @@ func ownCgroup(mount, own string) (string, error) {
 func lacks(dir, file string, names []string) error {
 	text, err := os.ReadFile(filepath.Join(dir, file))
 	if err != nil {
-		return plain(err)
+		return fmt.Errorf("%s: %w", filepath.Join(dir, file), plain(err))
 	}
 	have := strings.Fields(string(text))
 	for _, name := range names {

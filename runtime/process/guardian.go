@@ -204,7 +204,7 @@ func (g *Guardian) start() (*os.Process, error) {
 	child, err := ours.start(g.opts.Command[0], g.opts.Command, &os.ProcAttr{
 		Env: environ, Files: []*os.File{in, said, null},
 		Sys: &syscall.SysProcAttr{Setsid: true}, // no PDEATHSIG: to outlive us is its purpose
-	})
+	}, false)
 	_ = said.Close()
 	if err != nil {
 		_ = pipe.Close()

@@ -1,6 +1,7 @@
 package process
 
 import (
+	"maps"
 	"os"
 	"sync"
 	"syscall"
@@ -23,15 +24,12 @@ type children struct {
 	running map[*Process]struct{}
 	ended   map[string]time.Duration // processor time of those that ended, by kind
 	parent  *Parent                  // is told of beginnings and ends; nil = nobody wants to know
-	begun   uint64                   // how many children were begun, the guardian aside
-	quietAt uint64                   // begun when it was last seen that none of them, and no orphan, was left
-}
+	// inherited are those that were there before us: of the program that this process was before an exec. They are nobody's
+	// here, and their orphans, which nothing tells from ours, are left alone with them.
+	inherited map[member]struct{}
 
-// begin is said before a child is made that may do anything.
-func (c *children) begin() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.begun++
+	begun   uint64 // how many children were begun, the guardian aside
+	quietAt uint64 // begun when it was last seen that none of them, and no orphan, was left
 }
 
 // isQuiet tells that there is nobody below this process but the guardian. When in doubt it is not.
@@ -56,9 +54,15 @@ func (c *children) quietSince(begun uint64) {
 }
 
 // start is os.StartProcess, with the child in the book before anybody could take it for a stranger.
-func (c *children) start(path string, argv []string, attr *os.ProcAttr) (*os.Process, error) {
+// The guardian is not counted: it does nothing by itself.
+func (c *children) start(path string, argv []string, attr *os.ProcAttr, counted bool) (*os.Process, error) {
 	c.forking.RLock()
 	defer c.forking.RUnlock()
+	if counted {
+		c.mu.Lock()
+		c.begun++
+		c.mu.Unlock()
+	}
 	child, err := os.StartProcess(path, argv, attr)
 	if err == nil {
 		c.mu.Lock()
@@ -105,7 +109,36 @@ func (c *children) book() (pids map[int]struct{}, sure bool) {
 	for pid := range c.pids {
 		pids[pid] = struct{}{}
 	}
+	for m := range c.inherited {
+		if s, err := readStat(m.pid); err == nil && s.start == m.start {
+			pids[m.pid] = struct{}{}
+		}
+	}
 	return pids, sure
+}
+
+// inherit takes note of the children that are there before the first of ours.
+func (c *children) inherit() {
+	t, err := system.table()
+	if err != nil {
+		return
+	}
+	book, _ := c.book()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.inherited = map[member]struct{}{}
+	for pid, s := range t {
+		if _, own := book[pid]; s.ppid == os.Getpid() && !own && !s.dead() {
+			c.inherited[member{pid, s.start}] = struct{}{}
+		}
+	}
+}
+
+// others are those that were inherited.
+func (c *children) others() map[member]struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return maps.Clone(c.inherited)
 }
 
 // forkPatience is how long a look waits for children that are being made. A program on a file system that hangs may take for

@@ -34,7 +34,9 @@ const (
 type Parent struct {
 	guardian *Guardian
 	log      *slog.Logger
-	only     bool // orphans come from our children only; to the first process of a container also those of who was let in
+	// only says that orphans are of our children only. To the first process of a container come also those of who was let in,
+	// and one that was another program before has children of that.
+	only bool
 
 	mu        sync.Mutex
 	strangers map[member]*stranger
@@ -57,9 +59,10 @@ func StartParent(guardian *Guardian, log *slog.Logger) (*Parent, error) {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return nil, fmt.Errorf("become the parent of orphans (PR_SET_CHILD_SUBREAPER): %w", err)
 	}
+	ours.inherit()
 	ctx, stop := context.WithCancel(context.Background())
 	p := &Parent{
-		guardian: guardian, log: log, only: os.Getpid() != 1, strangers: map[member]*stranger{},
+		guardian: guardian, log: log, only: os.Getpid() != 1 && len(ours.others()) == 0, strangers: map[member]*stranger{},
 		born: make(chan struct{}, 1), poke: make(chan struct{}, 1), stop: stop, done: make(chan struct{}),
 	}
 	ours.mu.Lock()
@@ -155,7 +158,7 @@ func (p *Parent) look() time.Duration {
 		}
 	}
 	p.judge(k, orphans, known, running)
-	if len(running)+len(orphans) == 0 && !k.blind && len(k.children[k.self]) <= 1 {
+	if len(running)+len(orphans) == 0 && !k.blind && len(k.spared) <= 1+len(ours.others()) {
 		ours.quietSince(begun)
 	}
 	return time.Since(began)
@@ -206,7 +209,9 @@ func (p *Parent) meet(k *kin, m member, running []*Process) *stranger {
 	}
 	if len(p.strangers) < maxStrangers {
 		p.strangers[m] = s
-		p.guardian.Add(s.told)
+		if p.only {
+			p.guardian.Add(s.told)
+		}
 	}
 	return s
 }
@@ -236,7 +241,7 @@ func (p *Parent) Strangers() int {
 	return len(p.strangers)
 }
 
-// Close ends all orphans, whoever left them, and the goroutine. It is for when everything that was started was stopped, and
+// Close ends all orphans, when they can be of our children only, and the goroutine. It is for when everything that was started was stopped, and
 // before the guardian is closed, which still knows them. An error when something lives on.
 func (p *Parent) Close(ctx context.Context) error {
 	if p == nil {
@@ -247,6 +252,11 @@ func (p *Parent) Close(ctx context.Context) error {
 	ours.mu.Unlock()
 	p.stop()
 	<-p.done
+	ours.reapAll()
+	if !p.only { // with the first process of a container everything ends anyway
+		p.forget()
+		return nil
+	}
 	left := 0
 	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
 		told := map[member]struct{}{}

@@ -38,9 +38,19 @@ var parentRoles = map[string]func(*Parent) error{
 	"what left its group is noted while its parents live, and ended with them": notedEarly,
 	"an orphan of nobody is ended at the close":                                endedAtClose,
 	"what a child uses is summed up":                                           summedUp,
+	before:                                                                     leftAlone,
 }
 
+const before = "who was there before is left alone, and orphans that may be theirs"
+
 func asParent(name string) int {
+	if name == before {
+		sleeper = exec.Command("/bin/sleep", "600")
+		if err := sleeper.Start(); err != nil {
+			fmt.Println(err)
+			return 1
+		}
+	}
 	p, err := StartParent(nil, slog.New(slog.DiscardHandler))
 	if err == nil {
 		err = parentRoles[name](p)
@@ -196,6 +206,45 @@ func notedEarly(p *Parent) error {
 	}
 	_, err = other.Stop(context.Background())
 	return err
+}
+
+var sleeper *exec.Cmd // of the program that this process was before
+
+func leftAlone(p *Parent) error {
+	one, orphan, err := abandoned("")
+	if err != nil {
+		return err
+	}
+	_, marked, err := abandoned("TOKEN=one")
+	if err != nil {
+		return err
+	}
+	for _, child := range ours.processes() {
+		if _, err := child.Stop(context.Background()); err != nil {
+			return err
+		}
+	}
+	p.look()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	err = p.Close(ctx)
+	if _, known := ours.others()[member{sleeper.Process.Pid, startOf(sleeper.Process.Pid)}]; !known || !runs(sleeper.Process.Pid) || !orphan.runs() {
+		err = errors.Join(err, fmt.Errorf("one of before is known: %v, lives: %v; an orphan that may be its lives: %v", known, runs(sleeper.Process.Pid), orphan.runs()))
+	}
+	if marked.runs() || runs(one.PID()) {
+		err = errors.Join(err, errors.New("an orphan that is known by its mark lives on"))
+	}
+	orphan.signal(syscall.SIGKILL)
+	_ = sleeper.Process.Kill()
+	if state, bad := sleeper.Process.Wait(); bad != nil || state.ExitCode() != -1 {
+		err = errors.Join(err, fmt.Errorf("who was there before: %v, %w", state, bad))
+	}
+	return err
+}
+
+func startOf(pid int) uint64 {
+	s, _ := readStat(pid)
+	return s.start
 }
 
 func endedAtClose(p *Parent) error {

@@ -139,6 +139,14 @@ func (p *Peers) descendants(t table) map[int]stat {
 	if pid, _ := p.guardian.Status(); pid > 0 {
 		delete(below, pid)
 	}
+	for m := range ours.others() { // of who was here before the pod
+		if s, there := below[m.pid]; there && s.start == m.start {
+			delete(below, m.pid)
+			for pid := range t.below(m.pid) {
+				delete(below, pid)
+			}
+		}
+	}
 	return below
 }
 

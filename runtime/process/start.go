@@ -103,11 +103,10 @@ func folderFault(dir string) error {
 func (p *Process) live(path string, attr *os.ProcAttr, started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	ours.begin()
-	child, err := ours.start(path, p.spec.Argv, attr)
+	child, err := ours.start(path, p.spec.Argv, attr, true)
 	if err != nil && attr.Sys.UseCgroupFD && slices.ContainsFunc([]error{syscall.ENOSYS, syscall.EPERM, syscall.EINVAL}, func(no error) bool { return errors.Is(err, no) }) {
 		attr.Sys.UseCgroupFD = false // no clone3, by an old kernel or by a sandbox: it enters its cgroup a moment later
-		if child, err = ours.start(path, p.spec.Argv, attr); err == nil {
+		if child, err = ours.start(path, p.spec.Argv, attr, true); err == nil {
 			if bad := enter(p.cgroup.dir, child.Pid); bad != nil && p.spec.Log != nil {
 				p.spec.Log.Warn("the limits of a process cannot be set", "pid", child.Pid, "error", bad)
 			}
