@@ -1,6 +1,7 @@
 // Each agent: the config of the pod that works (docs/agents.md shows the same), the files that it needs in its home, where its
 // programs are. The address of the model and the key that is none stand where a real one's would.
 import {join} from 'node:path';
+import {setTimeout as pause} from 'node:timers/promises';
 
 const installed = (name, ...parts) => join(process.env.AGENTS, name, 'node_modules', ...parts);
 
@@ -39,6 +40,8 @@ env = { GEMINI_API_KEY = "none", GEMINI_MODEL = "gemini-2.5-flash", GOOGLE_GEMIN
         general: {enableAutoUpdate: false, enableAutoUpdateNotification: false}, telemetry: {enabled: false},
       },
     }),
+    // Gemini writes a session into a file that is named by the minute, and empties it when that session is loaded in the same minute.
+    settle: () => pause(61_000 - Date.now() % 60_000),
   },
   claude: {
     command: ['claude-agent-acp'],
@@ -52,6 +55,7 @@ env = { ANTHROPIC_BASE_URL = "${model}", ANTHROPIC_API_KEY = "none", ANTHROPIC_M
     }),
   },
   opencode: {
+    forgets: 'an error', // its answer does not tell a lost conversation from a passing failure
     command: ['opencode', 'acp'],
     path: [installed('opencode', 'opencode-linux-x64', 'bin')],
     config: () => `

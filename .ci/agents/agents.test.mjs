@@ -203,6 +203,7 @@ async function restarted(method) {
   const marker = `marker-${method.replace('session/', '')}`;
   await used(first, sessionId, `play: say ${marker}`);
   first.close();
+  await agent.settle?.();
   await pod.stop();
   await pod.start();
   const extension = await until('what the agent offers', async () => { // a pod that has just started does not know it yet
@@ -234,6 +235,29 @@ row('the pod is restarted: session/resume', async () => {
   assert.equal(how, 'restored');
   assert.ok(remembers, 'the conversation is gone');
   assert.equal(replayed, 0, 'a resume was replayed');
+});
+
+row('the pod is restarted, and the agent does not know the conversation', async () => {
+  const first = await Extension.connect(pod.public, secret);
+  const {sessionId} = await first.open();
+  await used(first, sessionId, 'play: say something');
+  first.close();
+  await pod.stop();
+  await pod.forget(sessionId);
+  await pod.start();
+  const extension = await Extension.connect(pod.public, secret);
+  extension.choose = allow;
+  const resumed = await extension.again('session/resume', sessionId).catch((error) => error);
+  if (agent.forgets === 'an error') {
+    assert.equal(resumed.code, -32603, JSON.stringify(resumed));
+    extension.close();
+    return `${resumed.code} ${resumed.message}`;
+  }
+  assert.equal(resumed._meta?.['acpod.dev/session'].agent, 'fresh', resumed.message);
+  assert.match(await used(extension, sessionId), /clicked #go/);
+  await extension.request('session/close', {sessionId});
+  extension.close();
+  return 'fresh';
 });
 
 row('the pod goes, and nothing of it is left', async () => {

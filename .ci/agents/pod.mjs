@@ -1,6 +1,7 @@
 // Runs the built pod with one agent in a home of its own, which outlives the pod: it can be started again on it.
 import {spawn} from 'node:child_process';
-import {mkdir, mkdtemp, readFile, rm, writeFile} from 'node:fs/promises';
+import {randomUUID} from 'node:crypto';
+import {mkdir, mkdtemp, readdir, readFile, rm, writeFile} from 'node:fs/promises';
 import {createServer, connect} from 'node:net';
 import {tmpdir} from 'node:os';
 import {dirname, join} from 'node:path';
@@ -79,6 +80,15 @@ export class Pod {
     const {code, signal} = await this.ended;
     process.removeListener('exit', this.kill);
     if (code !== 0) throw new Error(`the pod ended with ${code ?? signal}:\n${this.log}`);
+  }
+
+  // forget puts another id into the record of a session, as if the agent had lost that conversation. The pod is not running.
+  async forget(sessionId) {
+    const folder = join(this.home, '.local/state/acpod/sessions');
+    for (const name of await readdir(folder)) {
+      const text = await readFile(join(folder, name), 'utf8');
+      if (name.endsWith('.json') && text.includes(sessionId)) await writeFile(join(folder, name), JSON.stringify({...JSON.parse(text), agent: randomUUID()}));
+    }
   }
 
   async remove() { await rm(this.home, {recursive: true, force: true, maxRetries: 5}); }

@@ -82,7 +82,7 @@ func forGood(err error) bool {
 	case jsonrpc.NotInitialized /* ACP: resource not found */, jsonrpc.InvalidParams, jsonrpc.MethodNotFound:
 		return true
 	}
-	return false
+	return saysLost(theirs)
 }
 
 // history tells whether an update of that kind is something that was said, and not how things stand.
