@@ -85,9 +85,10 @@ export class Pod {
   // forget puts another id into the record of a session, as if the agent had lost that conversation. The pod is not running.
   async forget(sessionId) {
     const folder = join(this.home, '.local/state/acpod/sessions');
-    for (const name of await readdir(folder)) {
+    for (const name of await readdir(folder, {recursive: true})) {
+      if (!name.endsWith('.json')) continue;
       const text = await readFile(join(folder, name), 'utf8');
-      if (name.endsWith('.json') && text.includes(sessionId)) await writeFile(join(folder, name), JSON.stringify({...JSON.parse(text), agent: randomUUID()}));
+      if (text.includes(sessionId)) await writeFile(join(folder, name), JSON.stringify({...JSON.parse(text), agent: randomUUID()}));
     }
   }
 
