@@ -29,6 +29,8 @@ type supervisor struct {
 	looking   int      // … and that the store looks for
 	errands   map[kernel.Ref]*errandPlace
 	errandSeq int
+	learning  bool // the agent is being asked what it offers …
+	stale     bool // … and has to be again
 	// renewEvery is how often leases are renewed, 0 = none of them ends.
 	renewEvery time.Duration
 }
@@ -134,9 +136,7 @@ func (v *supervisor) Receive(c *kernel.Ctx, m kernel.Msg) error {
 	case kernel.Exited:
 		v.onExited(m)
 	case learnt:
-		if m.failed != nil && !errors.Is(m.failed, context.Canceled) {
-			c.Log().Warn("the agent could not be asked what it offers: clients are offered the baseline", "err", m.failed.Error())
-		}
+		v.onLearnt(m)
 	case sweep:
 		v.forgetOld()
 		c.After(v.sweepEvery(), sweep{})

@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/acpod/acpod/actors/session/agent"
@@ -81,8 +82,13 @@ type errandPlace struct {
 
 type learnAgain struct{}
 
-// learn runs the agent for what it says of itself, off the turn.
+// learn runs the agent for what it says of itself, off the turn: one at a time, and once more when that was wanted meanwhile.
 func (v *supervisor) learn() {
+	if v.learning {
+		v.stale = true
+		return
+	}
+	v.learning = true
 	cfg, learned, learn := v.s.cfg.Agent, v.s.learned, v.s.learnAgent
 	cfg.Dir = v.s.cfg.Workdir
 	d := v.s.cfg.Delivery
@@ -98,6 +104,18 @@ func (v *supervisor) learn() {
 		}
 		return learnt{err}
 	})
+}
+
+// onLearnt follows one of those.
+func (v *supervisor) onLearnt(m learnt) {
+	v.learning = false
+	if m.failed != nil && !errors.Is(m.failed, context.Canceled) {
+		v.c.Log().Warn("the agent could not be asked what it offers: clients are offered the baseline", "err", m.failed.Error())
+	}
+	if v.stale {
+		v.stale = false
+		v.learn()
+	}
 }
 
 // send starts an errand as a child of the supervisor. When it is refused here, done is not called and held not released.

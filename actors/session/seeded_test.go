@@ -149,6 +149,7 @@ type asked struct {
 // join is another client.
 func (m *monkey) join() {
 	c, spec := m.p.connection([]string{"", "k"}[m.sim.Rand().IntN(2)], byte(m.sim.Rand().IntN(2)))
+	c.caps = [][]byte{nil, []byte(everything)}[m.sim.Rand().IntN(2)]
 	err := m.p.root.Tell(func(ctx *kernel.Ctx) { c.ref, _ = ctx.Spawn(spec) })
 	if err != nil {
 		m.p.t.Fatal(err)
@@ -173,7 +174,19 @@ func (m *monkey) act() {
 		id = m.ids[rng.IntN(len(m.ids))]
 	}
 	own, owns := c.session(id)
-	switch op := rng.IntN(14); {
+	switch op := rng.IntN(18); {
+	case op == 14 && owns:
+		method := []string{"_x", acp.MethodSessionSetMode}[rng.IntN(2)]
+		m.request(c, own, func(req uint64) kernel.Msg {
+			return Forward{Client: c, Req: req, Method: method, Params: []byte(`{"sessionId":"` + id + `","modeId":"y"}`)}
+		})
+	case op == 15 && owns:
+		_ = own.Tell(Cancel{Client: c, Req: m.p.req - uint64(rng.IntN(8))})
+		_ = own.Tell(Inform{Client: c, Method: "_x", Params: []byte(`{"sessionId":"` + id + `"}`)})
+	case op == 16 && rng.IntN(4) == 0:
+		m.request(c, m.p.sessions, func(req uint64) kernel.Msg { return Ask{Client: c, Req: req, Method: acp.MethodAuthenticate} })
+	case op == 17 && rng.IntN(4) == 0:
+		_ = m.p.sessions.Tell(Cancel{Client: c, Req: m.p.req})
 	case op == 0:
 		params, _ := ParseNew([]byte(`{"cwd":"/","mcpServers":[]}`), nil)
 		m.request(c, m.p.sessions, func(req uint64) kernel.Msg { return Open{Client: c, Req: req, Params: params} })
@@ -217,6 +230,8 @@ func (m *monkey) agent(what int) {
 		case what == 4:
 			ask := `{"sessionId":"` + f.id() + `","toolCall":{},"options":[{"optionId":"x","name":"x","kind":"allow_once"}]}`
 			_ = f.owner.Tell(agent.Called{From: f.ref, ID: jsonrpc.IntID(7), Method: acp.MethodPermission, Params: []byte(ask)})
+			_ = f.owner.Tell(agent.Called{From: f.ref, ID: jsonrpc.IntID(8), Method: "terminal/create", Params: []byte(`{"sessionId":"` + f.id() + `"}`)})
+			_ = f.owner.Tell(agent.Noted{From: f.ref, Method: "_x", Params: []byte(`{}`)})
 		default:
 			f.tellUpdate(f.id())
 		}
@@ -302,6 +317,9 @@ func (m *monkey) agentsEnd() {
 			if f.turn != nil {
 				f.turn.Answer(replyFor(`{"stopReason":"end_turn"}`), nil)
 			}
+			for _, o := range f.others {
+				o.question.Answer(replyFor(`{"modes":{"currentModeId":"x"}}`), nil)
+			}
 			return nil
 		}))
 	}
@@ -311,7 +329,7 @@ func (m *monkey) agentsEnd() {
 // has one answer, nobody shares a session, the cap holds, and in the end nothing is left.
 func TestAnythingInAnyOrder(t *testing.T) {
 	for seed := range uint64(200) {
-		inSim(t, seed, func(c *Config) { c.MaxSessions, c.SessionTTL = 2, time.Minute }, func(p *pod, sim *kerneltest.Sim, first *client) {
+		inSim(t, seed, func(c *Config) { c.MaxSessions, c.SessionTTL, c.Queue = 2, time.Minute, 1 }, func(p *pod, sim *kerneltest.Sim, first *client) {
 			m := &monkey{p: p, sim: sim, seed: seed, clients: []*client{first}, reqs: map[uint64]asked{}, home: map[string]string{}}
 			m.join()
 			m.join()
