@@ -197,7 +197,7 @@ func (f *fakeAgent) back(c *kernel.Ctx, m agent.Request) {
 	}
 	result := `{}`
 	if m.Method == acp.MethodSessionFork {
-		f.inner += "-copy"
+		f.inner = fmt.Sprintf("%s-copy-%d", f.inner, f.n)
 		result = fmt.Sprintf(`{"sessionId":%q}`, f.inner)
 	}
 	c.Question().Answer(agent.Reply{Result: []byte(result)}, nil)

@@ -39,12 +39,12 @@ func TestAForkIsASessionOfItsOwn(t *testing.T) {
 					t.Errorf("the agent was asked %q", asked)
 				}
 				turn := c.prompt(result.SessionID, "hello")
-				if got := a.see(&a.prompts); len(got) != 1 || !strings.Contains(got[0], `"inner-1-copy"`) {
+				if got := a.see(&a.prompts); len(got) != 1 || !strings.Contains(got[0], `"inner-1-copy-2"`) {
 					t.Errorf("the agent got %q", got)
 				}
 				a.end(`{"stopReason":"end_turn"}`)
 				c.want(turn, `{"stopReason":"end_turn"}`)
-				if d, _, _ := p.records.has(result.SessionID); d.Agent != "inner-1-copy" {
+				if d, _, _ := p.records.has(result.SessionID); d.Agent != "inner-1-copy-2" {
 					t.Errorf("%+v", d)
 				}
 				if d, held, ok := p.records.has(id); !ok || d.Agent != "inner-1" || held == sleeps {

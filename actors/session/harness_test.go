@@ -35,6 +35,7 @@ type pod struct {
 	sessions kernel.Ref
 	agents   *agents
 	records  *records
+	stopped  bool // the sessions' supervisor was stopped
 	rank     uint64
 	req      uint64
 	rest     func() // lets everybody do what can be done without time passing

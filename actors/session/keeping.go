@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync/atomic"
@@ -13,10 +14,10 @@ import (
 // keeping is the store's side of one record: one operation at a time, in order, and of what changes meanwhile only the latest word.
 type keeping struct {
 	shelf  *shelf // nil = the store has no record that is ours
-	owed   *kernel.Obligation
-	under  bool // an operation is under way
-	dirty  bool // there is something new since the last one began
+	under  bool   // an operation is under way
+	dirty  bool   // there is something new since the last one began
 	then   parting
+	failed error              // the record could not be deleted
 	parted []func(error)      // wait for the parting
 	next   []*kernel.Question // wait for what is dirty
 	now    []*kernel.Question // wait for the operation under way
@@ -33,8 +34,9 @@ const (
 
 // shelf is a record that is ours, for whoever lets go of it when this generation of the supervisor has ended.
 type shelf struct {
-	lease   Lease
-	new     bool // nobody knew the session before
+	lease   atomic.Pointer[Lease] // nil = it is not ours, or not yet
+	new     bool                  // nobody knew the session before
+	owed    *kernel.Obligation
 	durable atomic.Pointer[Durable]
 	life    atomic.Pointer[life] // of the living one
 }
@@ -57,13 +59,13 @@ type (
 	stored struct { // the end of an operation
 		rec   *record
 		op    operation
-		lease Lease
+		shelf *shelf
 		err   error
 	}
 	taken struct { // a record that was asked for
 		entry *entry
 		d     Durable
-		lease Lease
+		shelf *shelf
 		err   error
 	}
 	renew   struct{}
@@ -116,25 +118,27 @@ func (v *supervisor) operate(rec *record, op operation) {
 	k := &rec.kept
 	k.under, k.dirty = true, false
 	k.now, k.next = k.next, nil
-	d, store := rec.durable(), v.s.cfg.Store
-	lease := Lease{}
-	if k.shelf != nil {
-		k.shelf.durable.Store(&d)
-		lease = k.shelf.lease
+	d, store, sh := rec.durable(), v.s.cfg.Store, k.shelf
+	if op == opCreate {
+		sh = v.shelve(true)
 	}
+	sh.durable.Store(&d)
 	v.c.Go("record", func(ctx context.Context) kernel.Msg {
 		ctx, cancel := context.WithTimeout(ctx, storeWait)
 		defer cancel()
-		m := stored{rec: rec, op: op, lease: lease}
+		m := stored{rec: rec, op: op, shelf: sh}
 		switch op {
 		case opCreate:
-			m.lease, m.err = store.Create(ctx, d)
+			var lease Lease
+			if lease, m.err = store.Create(ctx, d); m.err == nil {
+				sh.lease.Store(&lease)
+			}
 		case opPut:
-			m.err = store.Put(ctx, lease, d)
+			m.err = store.Put(ctx, *sh.lease.Load(), d)
 		case opRelease:
-			m.err = store.Release(ctx, lease, d)
+			m.err = store.Release(ctx, *sh.lease.Load(), d)
 		case opDelete:
-			m.err = store.Delete(ctx, lease)
+			m.err = store.Delete(ctx, *sh.lease.Load())
 		}
 		return m
 	})
@@ -158,50 +162,63 @@ func (v *supervisor) onStored(m stored) {
 	}
 	switch {
 	case m.op == opCreate && m.err == nil:
-		d := rec.durable()
-		v.shelve(rec, m.lease, &d)
-		k.shelf.new = true
+		v.ours(rec, m.shelf)
+	case m.op == opCreate:
+		m.shelf.owed.Discharge()
 	case m.op == opPut && errors.Is(m.err, ErrLeaseLost):
 		v.unshelve(rec)
 		_ = rec.ref.Signal(leaseLost{}) // one that does not live has nothing to end
+	case m.op == opDelete && m.err != nil && !errors.Is(m.err, ErrLeaseLost): // then it is at least not held
+		k.failed, k.then = m.err, released
 	case m.op == opRelease, m.op == opDelete:
 		v.unshelve(rec)
-		v.away(rec, m.err)
+		v.away(rec, cmp.Or(k.failed, m.err))
 		return
 	}
 	v.work(rec)
 }
 
-// shelve notes that the record is ours: whatever ends this generation lets go of it.
-func (v *supervisor) shelve(rec *record, lease Lease, d *Durable) {
-	sh := &shelf{lease: lease}
-	sh.durable.Store(d)
+// shelve prepares for a record that will be ours: whatever ends this generation, and when, lets go of it.
+func (v *supervisor) shelve(fresh bool) *shelf {
+	sh := &shelf{new: fresh}
+	sh.owed = v.c.Own("record", sh.release(v.s.cfg.Store))
+	return sh
+}
+
+// ours notes that it is.
+func (v *supervisor) ours(rec *record, sh *shelf) {
 	sh.life.Store(rec.life)
-	rec.kept.shelf, rec.kept.owed = sh, v.c.Own("record", sh.release(v.s.cfg.Store))
-	if !lease.Expires.IsZero() {
+	rec.kept.shelf = sh
+	if lease := sh.lease.Load(); !lease.Expires.IsZero() {
 		v.renewBefore(lease.Expires.Sub(v.c.Now()))
 	}
 }
 
 func (v *supervisor) unshelve(rec *record) {
-	rec.kept.owed.Discharge()
-	rec.kept.shelf, rec.kept.owed = nil, nil
+	rec.kept.shelf.owed.Discharge()
+	rec.kept.shelf = nil
 }
 
 // release lets go of the record as the session left it; one that was closed, or whose id nobody has read, is gone.
 func (s *shelf) release(store Store) func(context.Context, error) {
 	return func(ctx context.Context, _ error) {
-		d := *s.durable.Load()
-		if l := s.life.Load(); l != nil {
-			if end(l.ending.Load()) == endClosed || s.new && !l.opened.Load() {
-				_ = store.Delete(ctx, s.lease) // what cannot be removed now is found again, which is no more than a client may have
+		lease, d := s.lease.Load(), s.durable.Load()
+		if lease == nil {
+			return
+		}
+		l := s.life.Load()
+		if l == nil && s.new || l != nil && (end(l.ending.Load()) == endClosed || s.new && !l.opened.Load()) {
+			if err := store.Delete(ctx, *lease); err == nil || errors.Is(err, ErrLeaseLost) {
 				return
-			}
+			} // what cannot be removed now is found again, which is no more than a client may have
+		}
+		last := *d
+		if l != nil {
 			if st := l.status.Load(); st != nil {
-				d.Agent, d.LastTurn, d.Missed, d.MissedB = st.inner, st.lastTurn, st.missed, st.missedB
+				last.Agent, last.LastTurn, last.Missed, last.MissedB = st.inner, st.lastTurn, st.missed, st.missedB
 			}
 		}
-		_ = store.Release(ctx, s.lease, d) // it stays as it was last written
+		_ = store.Release(ctx, *lease, last) // it stays as it was last written
 	}
 }
 

@@ -74,6 +74,13 @@ func (s *records) Take(_ context.Context, id string) (Durable, Lease, error) {
 func (s *records) replace(op string, l Lease, d Durable, held bool) error {
 	end, err := s.begin(op)
 	if err != nil {
+		if !held { // it is let go of all the same
+			s.is(func(s *records) {
+				if k := s.all[l.ID]; k != nil && k.gen == l.Generation {
+					k.held = false
+				}
+			})
+		}
 		return err
 	}
 	defer end()

@@ -9,12 +9,16 @@ import (
 
 // take asks the store for the record of a session that does not live here.
 func (v *supervisor) take(e *entry) {
-	id, store := e.id, v.s.cfg.Store
+	id, store, sh := e.id, v.s.cfg.Store, v.shelve(false)
 	v.c.Go("record", func(ctx context.Context) kernel.Msg {
 		ctx, cancel := context.WithTimeout(ctx, storeWait)
 		defer cancel()
-		m := taken{entry: e}
-		m.d, m.lease, m.err = store.Take(ctx, id)
+		m := taken{entry: e, shelf: sh}
+		var lease Lease
+		if m.d, lease, m.err = store.Take(ctx, id); m.err == nil {
+			sh.durable.Store(&m.d)
+			sh.lease.Store(&lease)
+		}
 		return m
 	})
 }
@@ -23,13 +27,14 @@ func (v *supervisor) onTaken(m taken) {
 	e := m.entry
 	rec := e.rec
 	if m.err != nil {
+		m.shelf.owed.Discharge()
 		rec.under = nil
 		v.refuse(e, v.noRecord(e, m.err))
 		v.away(rec, m.err)
 		return
 	}
 	rec.read(m.d)
-	v.shelve(rec, m.lease, &m.d)
+	v.ours(rec, m.shelf)
 	delete(v.dozing, rec.id)
 	switch {
 	case !rec.owner.admits(e.client.Key(), e.client.Secret()):
