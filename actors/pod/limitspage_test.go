@@ -15,6 +15,7 @@ import (
 	"github.com/acpod/acpod/actors/provider"
 	"github.com/acpod/acpod/actors/session"
 	"github.com/acpod/acpod/actors/session/agent"
+	"github.com/acpod/acpod/actors/session/delivery"
 	"github.com/acpod/acpod/actors/tunnel"
 	"github.com/acpod/acpod/runtime/inspect"
 	"github.com/acpod/acpod/runtime/kernel"
@@ -141,6 +142,7 @@ func TestThePageOfLimitsHasTheConstantsOfTheCode(t *testing.T) {
 	said("records of suspended sessions", mib(session.RecordsBytes), kib(session.RecordBytes))
 	said("sessions", kib(sessionBytes))
 	said("agents", mib(agent.Footprint))
+	said("agents' configurations", mib(delivery.Footprint))
 	said("`servers_per_session`", kib(tunnel.Footprint))
 	said("connections", kib(httpConnectionBytes))
 	said("facade", kib(httpConnectionBytes), "4096")

@@ -12,6 +12,7 @@ import (
 	"github.com/acpod/acpod/actors/provider"
 	"github.com/acpod/acpod/actors/session"
 	"github.com/acpod/acpod/actors/session/agent"
+	"github.com/acpod/acpod/actors/session/delivery"
 	"github.com/acpod/acpod/runtime/inspect"
 )
 
@@ -97,6 +98,7 @@ func worstCase(c *config.Config, m machine) promise {
 	}
 	if c.Agent.Driver == string(session.DriverProcess) {
 		add("agents", "(agent.max_sessions + 1) × 1 MiB", int64(c.Agent.MaxSessions)+1, agent.Footprint)
+		add("agents' configurations", "32 MiB: one file is worked on at a time", 1, delivery.Footprint)
 	}
 	if c.MCP != nil {
 		connections := facadeConnections(l)

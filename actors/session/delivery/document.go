@@ -43,8 +43,8 @@ var (
 	errSpoilt     = errors.New("would not be the same but for the change")
 )
 
-// values bounds how many things stand in a file: a reader needs some 400 bytes for each, and a stack as deep as they are nested.
-const values = 16 << 10
+// values bounds how many things stand in a file: a reader needs some 3 KiB for each, with all that becomes garbage, and a stack as deep as they are nested.
+const values = 8 << 10
 
 // Footprint is what the one file that is read at a time costs at most, read twice and changed.
 const Footprint = 32 << 20

@@ -245,8 +245,8 @@ func (f *folder) matches(pattern string) ([]string, error) {
 const maxFiles = 4096
 
 // edit reads a file, lets make say what becomes of it, and stores that; from the start again when somebody else was faster. A nil text
-// leaves the file as it is.
-func (f *folder) edit(ctx context.Context, name string, mode func(found) fs.FileMode, make func(found) ([]byte, error)) (made []string, err error) {
+// leaves the file as it is, and its permissions stay in any case.
+func (f *folder) edit(ctx context.Context, name string, make func(found) ([]byte, error)) (made []string, err error) {
 	for range 8 {
 		if err := ctx.Err(); err != nil {
 			return nil, context.Cause(ctx)
@@ -259,14 +259,12 @@ func (f *folder) edit(ctx context.Context, name string, mode func(found) fs.File
 		if err != nil || text == nil {
 			return nil, err
 		}
-		if made, err = f.store(was, text, mode(was)); !errors.Is(err, errBusy) {
+		if made, err = f.store(was, text, asItWas(was)); !errors.Is(err, errBusy) {
 			return made, err
 		}
 	}
 	return nil, errBusy
 }
-
-func private(found) fs.FileMode { return 0o600 }
 
 func asItWas(was found) fs.FileMode {
 	if was.info == nil {

@@ -80,11 +80,10 @@ func (d *jsonDocument) entry(table, name string) (any, bool, error) {
 	plain := o.Members[at].Value.Clone()
 	plain.Standardize()
 	var value any
-	// A name that stands twice inside an entry makes it nobody's that we know.
-	if err := json.Unmarshal(plain.Pack(), &value, jsontext.AllowInvalidUTF8(true)); err != nil {
-		return plain.String(), true, nil
+	if json.Unmarshal(plain.Pack(), &value, jsontext.AllowInvalidUTF8(true)) == nil {
+		return value, true, nil
 	}
-	return value, true, nil
+	return plain.String(), true, nil // a name that stands twice inside it makes it nobody's that we know
 }
 
 func (d *jsonDocument) insert(table, name string, entry []pair) (change, error) {

@@ -98,7 +98,7 @@ func leftovers(ctx context.Context, f *folder, folders []string, change bool) (l
 // direct looks for the entry in one file. foreign: there is one that stays.
 func direct(ctx context.Context, f *folder, name string, change bool) (list []Leftover, foreign bool) {
 	is := ""
-	_, err := f.edit(ctx, name, asItWas, func(was found) ([]byte, error) {
+	_, err := f.edit(ctx, name, func(was found) ([]byte, error) {
 		var text []byte
 		if text, is = withoutDirect(was.text); is == ours && change {
 			return text, nil
@@ -155,15 +155,15 @@ func withoutDirect(text []byte) (rest []byte, is string) {
 // ungrant takes the grant out of a file of a Kiro agent.
 func ungrant(ctx context.Context, f *folder, name string, change bool) []Leftover {
 	granted := false
-	_, err := f.edit(ctx, name, asItWas, func(was found) ([]byte, error) {
+	_, err := f.edit(ctx, name, func(was found) ([]byte, error) {
 		text := was.text
 		granted = false
 		for {
 			doc, err := read(false, text)
-			if err != nil {
-				return nil, nil // nor can its agent read it
+			has := false
+			if err == nil { // else its agent cannot read it either
+				has, err = doc.granted("allowedTools", directGrant)
 			}
-			has, err := doc.granted("allowedTools", directGrant)
 			if err != nil || !has {
 				break
 			}
