@@ -1,6 +1,7 @@
 package session
 
 import (
+	"bytes"
 	"errors"
 	"slices"
 
@@ -58,8 +59,8 @@ func (x *session) forClient(m agent.Called) (params []byte, soon bool, bad *json
 		err = o.Unique("sessionId", "requestId")
 	}
 	switch {
-	case len(m.Params) == 0 && m.Method[0] == '_':
-		return nil, true, nil
+	case m.Method[0] == '_' && !jsonrpc.IsObject(m.Params): // none, or an array: it names no session
+		return bytes.Clone(m.Params), x.opening != nil, nil
 	case err != nil:
 		return nil, false, jsonrpc.BadParams("params: %v", err)
 	case o.Has("sessionId"):

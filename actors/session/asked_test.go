@@ -38,8 +38,17 @@ func TestWhatTheClientDeclaredIsAskedOfIt(t *testing.T) {
 				t.Errorf("%s: the agent was answered %q", method, got)
 			}
 		}
+		a.ask(8, "_vendor/ask", `[1.50]`)
+		a.ask(8, "_vendor/ask", `{"sessionId":"inner-1","sessionId":"another"}`)
+		if said, got := c.heard(), a.got(&a.replies); !slices.Equal(said, []string{"ask _vendor/ask [1.50]"}) || !slices.Equal(got, []string{"8 error -32602"}) {
+			t.Errorf("the client was asked %q, the agent answered %q", said, got)
+		}
+		c.reply("5", "null", nil)
+		if got := a.got(&a.replies); !slices.Equal(got, []string{"8 null"}) {
+			t.Errorf("the agent was answered %q", got)
+		}
 		a.ask(9, "terminal/kill", `{"sessionId":"inner-1"}`)
-		c.reply("5", "", jsonrpc.ParseError([]byte(`{"code":-32002,"message":"gone"}`)))
+		c.reply("6", "", jsonrpc.ParseError([]byte(`{"code":-32002,"message":"gone"}`)))
 		if got := a.got(&a.replies); !slices.Equal(got, []string{"9 error -32002"}) {
 			t.Errorf("the client's error came as %q", got)
 		}

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -154,8 +155,8 @@ func (a *errandActor) forClient(m agent.Called) ([]byte, *jsonrpc.Error) {
 	switch {
 	case a.client == nil, !a.caps.Serves(m.Method, m.Params), len(a.asks) == maxAsks:
 		return nil, jsonrpc.UnknownMethod(m.Method)
-	case m.Params == nil:
-		return nil, nil
+	case m.Method[0] == '_' && !jsonrpc.IsObject(m.Params):
+		return bytes.Clone(m.Params), nil
 	}
 	o, err := jsonrpc.ParseObject(m.Params)
 	if err != nil || o.Has("sessionId") || o.Unique("requestId") != nil {
@@ -167,7 +168,7 @@ func (a *errandActor) forClient(m agent.Called) ([]byte, *jsonrpc.Error) {
 			return o.Set("requestId", id.Raw()), nil
 		}
 	}
-	return append([]byte(nil), o.Raw()...), nil
+	return bytes.Clone(o.Raw()), nil
 }
 
 // fromClient is the client's answer to such a request.
@@ -194,13 +195,13 @@ func (a *errandActor) fromClient(c *kernel.Ctx, m kernel.Answer) {
 func (a *errandActor) noted(c *kernel.Ctx, m agent.Noted) {
 	defer m.Credit.Done()
 	defer m.Held.Release()
-	o, err := jsonrpc.ParseObject(m.Params)
+	o, _ := jsonrpc.ParseObject(m.Params)
 	switch {
 	case m.Method == acp.MethodCancelRequest:
 		if id, ok := acp.ParseCancelRequest(m.Params); ok {
 			a.withdraw(c, id)
 		}
-	case a.client == nil, acp.Reserved(m.Method), m.Params != nil && err != nil, o.Has("sessionId"), m.Method == acp.MethodElicitationDone && !a.caps.URL:
+	case a.client == nil, acp.Reserved(m.Method), o.Has("sessionId"), m.Method == acp.MethodElicitationDone && !a.caps.URL:
 		c.Refuse("agent_notification")
 	default:
 		if a.client.Notify("", m.Method, m.Params) != nil {

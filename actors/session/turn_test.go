@@ -33,6 +33,8 @@ func TestEveryStepOfATurn(t *testing.T) {
 		"an agent that exits":                                 {turn{phase: running}, evExited, turn{}, exitedError, disarmed},
 		"an agent that exits after a cancel is cancelled":     {turn{phase: ending}, evExited, turn{}, cancelled, disarmed},
 		"an agent that exits after silence":                   {silent, evExited, turn{}, idleError, disarmed},
+		"an agent that left before it heard of it":            {turn{phase: running}, evUnheard, turn{phase: waiting}, unsettled, 0},
+		"… and also after a cancel":                           {turn{phase: ending}, evUnheard, turn{}, cancelled, disarmed},
 		"an agent that does not end its turn is stopped":      {turn{phase: ending}, evOverdue, turn{}, cancelled, stopAgent | disarmed},
 		"… and also after silence":                            {silent, evOverdue, turn{}, idleError, stopAgent | disarmed},
 		"a late timer finds nothing":                          {turn{phase: running}, evOverdue, turn{phase: running}, unsettled, 0},

@@ -96,13 +96,10 @@ func (x *session) onNoted(m agent.Noted) {
 		drop()
 		return
 	}
-	o, err := jsonrpc.ParseObject(m.Params)
-	about := ""
-	if m.Params != nil && err == nil && o.Has("sessionId") {
-		about, err = o.Text("sessionId")
-	}
+	o, _ := jsonrpc.ParseObject(m.Params) // params that are none name no session
+	about, err := o.Text("sessionId")
 	switch {
-	case acp.Reserved(m.Method), m.Params != nil && err != nil, x.silenced(m.From), about != "" && x.foreign(m.From, o),
+	case acp.Reserved(m.Method), err != nil, x.silenced(m.From), about != "" && x.foreign(m.From, o),
 		m.Method == acp.MethodElicitationDone && !x.caps.serves.URL:
 		x.c.Refuse("agent_notification")
 		drop()
