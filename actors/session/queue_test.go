@@ -74,8 +74,15 @@ func TestWhateverEndsTheSessionAnswersWhatWaits(t *testing.T) {
 		end  func(c *client, id string)
 		want func(c *client, req uint64)
 	}{
-		"close":         {func(c *client, id string) { c.close(id) }, func(c *client, req uint64) { c.want(req, string(cancelledResult)) }},
-		"another owner": {func(c *client, id string) { c.p.client("", 1).resume(id, "") }, func(c *client, req uint64) { c.wantError(req, jsonrpc.Busy, "superseded") }},
+		"close": {func(c *client, id string) { c.close(id) }, func(c *client, req uint64) { c.want(req, string(cancelledResult)) }},
+		"another owner": {func(c *client, id string) { c.p.client("", 1).resume(id, "") }, func(c *client, req uint64) {
+			c.wantError(req, jsonrpc.Busy, "superseded")
+			a := c.p.agents.last()
+			a.end(endTurn)
+			if got := a.see(&a.prompts); len(got) != 1 {
+				c.p.t.Errorf("what the former owner asked for was begun: %q", got)
+			}
+		}},
 		"the agent": {func(c *client, _ string) { c.p.agents.last().exit(1) }, func(c *client, _ uint64) {
 			if a := c.p.agents.last(); a.n != 2 || len(a.see(&a.prompts)) != 1 {
 				c.p.t.Errorf("the next agent was given %q", a.see(&a.prompts))

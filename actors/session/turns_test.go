@@ -79,6 +79,31 @@ func TestAPromptThatMeetsALeavingAgentGoesToTheNext(t *testing.T) {
 	}
 }
 
+// One that could not be written, however long after the turn before, is no repeat; but it is tried once more and not for ever.
+func TestAPromptThatNeverReachedItsAgentGoesToTheNextOnce(t *testing.T) {
+	inPod(t, nil, func(p *pod) {
+		c := p.client("", 0)
+		id := c.opened("[]")
+		p.after(time.Minute)
+		req := c.prompt(id, "hello")
+		closed := func() {
+			a := p.agents.last()
+			a.do(func(*kernel.Ctx) error {
+				a.turn.Fail(agent.ErrClosed)
+				return agentExit(0)
+			})
+		}
+		closed()
+		if a := p.agents.last(); a.n != 2 || len(a.see(&a.prompts)) != 1 || c.answer(req) != nil {
+			t.Fatalf("agent %d was given %q, the client answered %+v", a.n, a.see(&a.prompts), c.answer(req))
+		}
+		closed()
+		c.wantError(req, jsonrpc.Internal, "agent_exited")
+		c.close(id)
+		p.atRest()
+	})
+}
+
 // Its exit may be known before its answer, and a cancel may come in between.
 func TestACancelOfAPromptThatMetALeavingAgent(t *testing.T) {
 	inPod(t, nil, func(p *pod) {
