@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"github.com/acpod/acpod/actors/pod/config"
+	"github.com/acpod/acpod/actors/session/delivery"
 )
 
 // Warnings is what an operator should know about a configuration that is valid all the same.
@@ -51,6 +52,15 @@ func configWarnings(l *config.Loaded) []string {
 	}
 	if m.RequestBytes > m.FrameBytes {
 		add("limits.request_bytes (%s) is more than limits.frame_bytes (%s): the frame's limit counts", m.RequestBytes, m.FrameBytes)
+	}
+	if delivery.Mode(l.Agent.Delivery) != delivery.Auto && (l.MCP == nil || l.Agent.Driver != "process") {
+		add("agent.delivery (%s) has no effect: there is no facade that an agent could be told of; it needs [mcp] and agent.driver = \"process\"", l.Origin("agent.delivery"))
+	}
+	if l.Agent.BridgeSocket != "" && !bridged(l) {
+		add("agent.bridge_socket (%s) has no effect: nobody comes by the bridge; it needs [mcp] and agent.delivery = \"bridge\", \"acp\" or \"auto\"", l.Origin("agent.bridge_socket"))
+	}
+	if l.Agent.AllowDirect {
+		add("agent.allow_direct is true: an agent whose configuration leads around the policy has tools all the same")
 	}
 	for _, path := range notYet {
 		if l.Origin(path).Layer != config.FromDefault {

@@ -20,6 +20,9 @@ func TestWarningsNameTheDoorThatIsOpen(t *testing.T) {
 		"a client's odd key":   {"[[acp.keys]]\nname = \"laptop\"\nkey = \"schlüssel\"\n", []string{"the key of laptop has a byte"}, "schlüssel"},
 		"origins with a key":   {"[acp]\nauth_key = \"abc\"\nallowed_origins = [\"https://a.example\"]\n", []string{"allowed_origins has no effect"}, "mcp"},
 		"what comes later":     {"[acp]\nauth_key = \"abc\"\n[debug]\nactions = true\n", []string{"debug.actions (t:4) has no effect"}, "mcp"},
+		"no facade to tell of": {"[agent]\ndelivery = \"file\"\n", []string{"agent.delivery (t:2) has no effect"}, "mcp.anonymous"},
+		"a socket for nobody":  {"[agent]\ndelivery = \"proxy\"\nbridge_socket = \"/x\"\n[mcp]\n", []string{"agent.bridge_socket (t:3) has no effect"}, "agent.delivery (t:"},
+		"a way around":         {"[agent]\nallow_direct = true\nbridge_socket = \"/x\"\n[mcp]\n", []string{"agent.allow_direct is true"}, "bridge_socket"},
 		"a frame too large":    {"[acp]\nauth_key = \"abc\"\n[limits]\nconnection_bytes = \"4MiB\"\n", []string{"does not hold one frame"}, "mcp"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -110,6 +110,25 @@ func TestErrorsNamePlaceKeyAndWhatIsAllowed(t *testing.T) {
 	}
 }
 
+// The reference system's words for how an agent reaches a browser are taken, and acpod's own variable wins.
+func TestTheBrowserModeIsADelivery(t *testing.T) {
+	for _, row := range []struct {
+		environ []string
+		want    string
+	}{
+		{[]string{"OPENAB_BROWSER_MODE=proxy"}, "proxy"},
+		{[]string{"OPENAB_BROWSER_MODE=bridge"}, "bridge"},
+		{[]string{"OPENAB_BROWSER_MODE=facade"}, "auto"},
+		{[]string{"OPENAB_BROWSER_MODE="}, "file"},
+		{[]string{"OPENAB_BROWSER_MODE=proxy", "ACPOD_AGENT__DELIVERY=acp"}, "acp"},
+	} {
+		loaded, err := LoadBytes("t", []byte("[agent]\ndelivery = \"file\"\n"), Options{Environ: row.environ})
+		if err != nil || loaded.Agent.Delivery != row.want {
+			t.Errorf("%v: %v, %v", row.environ, loaded, err)
+		}
+	}
+}
+
 func TestLaterLayersWinAndSayWhoTheyAre(t *testing.T) {
 	text := "[acp]\nlisten = \"127.0.0.1:1\"\nkeepalive = \"1s\"\npong_timeout = \"2s\"\n"
 	loaded, err := LoadBytes("f.toml", []byte(text), Options{

@@ -7,9 +7,11 @@ import (
 	"io/fs"
 	"path"
 	"path/filepath"
+	"strings"
 )
 
-// Examine looks for what leads around the pod's policy in agent.workdir, and in the folders in which a pod has written before. It changes nothing.
+// Examine looks for what leads around the pod's policy in agent.workdir, and in folders below it in which a session may be opened. It changes
+// nothing.
 func Examine(cfg Config) ([]Leftover, error) {
 	workdir, err := filepath.EvalSymlinks(cfg.Workdir)
 	if err != nil {
@@ -20,7 +22,33 @@ func Examine(cfg Config) ([]Leftover, error) {
 		return nil, plainly(err)
 	}
 	defer f.close()
-	return leftovers(context.Background(), f, []string{"."}, false), nil
+	return leftovers(context.Background(), f, f.below(), false), nil
+}
+
+// How far Examine looks: a project, and what stands in it, of some dozens of projects.
+const (
+	examinedDepth   = 3
+	examinedFolders = 2000
+)
+
+// below lists the folder and those below it, the nearest first; hidden ones, and what package managers fill, hold no sessions.
+func (f *folder) below() []string {
+	list := []string{"."}
+	for i := 0; i < len(list) && len(list) < examinedFolders; i++ {
+		if list[i] != "." && strings.Count(list[i], "/")+1 >= examinedDepth {
+			break
+		}
+		entries, err := fs.ReadDir(f.root.FS(), list[i])
+		if err != nil {
+			continue
+		}
+		for _, entry := range entries {
+			if name := entry.Name(); entry.IsDir() && name[0] != '.' && name != "node_modules" && name != "vendor" && len(list) < examinedFolders {
+				list = append(list, path.Join(list[i], name))
+			}
+		}
+	}
+	return list
 }
 
 // Obstacle tells what would keep the delivery from being set up for a session in agent.workdir; nil = nothing. It changes nothing.

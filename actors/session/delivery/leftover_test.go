@@ -99,6 +99,20 @@ func TestLookAlikesAreKeptAndTheSessionHasNoTools(t *testing.T) {
 	}
 }
 
+// The doctor finds what sessions below the workdir would find, and changes nothing.
+func TestTheDoctorLooksBelowTheWorkdir(t *testing.T) {
+	b := newBed(t)
+	b.write("a/b/c/.cursor/mcp.json", servers(leftEntry))
+	b.write("a/.kiro/settings/mcp.json", `{"mcpServers":{"openab-browser":{}}}`)
+	b.write("node_modules/x/.cursor/mcp.json", servers(leftEntry))
+	b.write("a/b/c/d/.cursor/mcp.json", servers(leftEntry))
+	list, err := Examine(Config{Workdir: b.dir})
+	if err != nil || len(list) != 2 || list[0].Path != "a/.kiro/settings/mcp.json" || list[0].Why == "" || list[1] != (Leftover{Path: "a/b/c/.cursor/mcp.json"}) {
+		t.Errorf("%+v %v", list, err)
+	}
+	b.wants("a/b/c/.cursor/mcp.json", servers(leftEntry))
+}
+
 // An entry that goes around the policy cannot hide behind a link, or be protected from being removed.
 func TestALeftoverThatCannotBeRemovedKeepsTheTools(t *testing.T) {
 	outside := t.TempDir()
