@@ -77,6 +77,7 @@ func (x *session) answerOpening() {
 	if x.open.load { // behind all that was replayed
 		x.out.held = false
 		x.out.push(it)
+		x.out.flush()
 		return
 	}
 	x.out.first(it)

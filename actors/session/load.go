@@ -35,6 +35,8 @@ func (x *session) showReplay() {
 	x.conv.quiet, x.conv.replay, x.open.shown = false, x.client, true
 	x.out.discard()
 	x.out.held = false
+	x.out.flush() // what is owed to somebody is left
+	x.credits(false)
 }
 
 // replayed ends the phase. Tool calls of the past keep nothing alive.

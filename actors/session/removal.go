@@ -25,24 +25,35 @@ type removal struct {
 	timeout func()
 }
 
-// onRemove ends the session for good. Whoever has it loses it, and its turn ends as by a close.
+// onRemove ends the session for good. Whoever has it loses it, and its turn ends as by a close. Without an agent that could be asked the session
+// sleeps, and the supervisor deletes it then.
 func (x *session) onRemove(m remove) {
-	r := x.owe(acp.MethodSessionDelete, m.client, m.req)
-	x.c.Question().Answer(attached(true), nil)
 	x.revoke()
 	x.cutTurn()
 	x.out.flush()
+	if r := x.opening; r != nil {
+		x.opening = nil
+		r.give("", nil, nil, acp.UnknownSession(x.id))
+	}
 	x.dismiss(errors.New("its client deleted it"))
 	x.formerly = nil
-	x.removal = removal{request: r}
-	if x.conv.phase == alive && x.conv.info.Session.Delete {
-		ticket, err := x.c.Request(x.conv.ref, agent.Request{Method: acp.MethodSessionDelete, Params: sessionIDOf(x.conv.id)})
-		if err == nil {
-			x.removal.ticket, x.removal.timeout = ticket, x.c.After(x.s.cfg.CancelTimeout, removeOverdue{})
-			return
-		}
+	x.leaveAgain(true)
+	x.cutReplay()
+	q := x.c.Question()
+	if x.conv.phase != alive {
+		q.Fail(kernel.ErrStopped)
+		x.end(endSuspended, errors.New("its client deletes it"))
+		return
 	}
-	x.finishRemoval(nil)
+	r := x.owe(acp.MethodSessionDelete, m.client, m.req)
+	q.Answer(attached(true), nil)
+	x.removal = removal{request: r}
+	ticket, err := x.c.Request(x.conv.ref, agent.Request{Method: acp.MethodSessionDelete, Params: sessionIDOf(x.conv.id)})
+	if err != nil {
+		x.finishRemoval(err)
+		return
+	}
+	x.removal.ticket, x.removal.timeout = ticket, x.c.After(x.s.cfg.CancelTimeout, removeOverdue{})
 }
 
 func (x *session) onRemoveOverdue() {
