@@ -62,6 +62,9 @@ func Relay(ctx context.Context, path string, in io.Reader, out io.Writer) error 
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
+	if text := heard.refusal(); text != "" {
+		return fmt.Errorf("the pod refused this relay: %s", text)
+	}
 	select {
 	case inErr := <-said:
 		if inErr == nil {
@@ -69,9 +72,7 @@ func Relay(ctx context.Context, path string, in io.Reader, out io.Writer) error 
 		}
 	default:
 	}
-	switch text := heard.refusal(); {
-	case text != "":
-		return fmt.Errorf("the pod refused this relay: %s", text)
+	switch {
 	case err != nil && !errors.Is(err, syscall.ECONNRESET):
 		return fmt.Errorf("the pod at %s: %w", path, err)
 	}
