@@ -23,6 +23,15 @@ func Direct(ctx context.Context, who Caller, names []string) []Capability {
 	return list
 }
 
+// Everything is all that a caller may see now, each capability under its own name, by name. It waits for servers that have not listed yet,
+// until ctx ends.
+func Everything(ctx context.Context, who Caller) []Capability {
+	if view := who.view(); view == emptyView || view.Unsettled() {
+		_ = settle(ctx, who.Desk) // what has come until then is shown
+	}
+	return who.view().Catalog()
+}
+
 // direct finds what these names mean, in their order; absent are those of which a server may still list the tool.
 func (v *View) direct(names []string) (list []Capability, absent []string) {
 	for _, name := range names {

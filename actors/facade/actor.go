@@ -55,12 +55,8 @@ func (a *actor) Start(c *kernel.Ctx) error {
 	if err != nil {
 		return fmt.Errorf("facade: what clients are asked: %w", err)
 	}
-	log := c.Log()
-	f := &front{
-		cfg: a.cfg, rules: a.cfg.Socket.Rules(), self: c.Self(), account: c.Account(), desk: ref, view: view, questions: questions, clients: known,
-		negotiator: newNegotiator(a.cfg.Version, log), log: log, stopping: c.Context().Done(),
-	}
-	f.serves(c.Context())
+	f := newFront(c, a.cfg, builtInTools, questions, known)
+	f.desk, f.view = ref, view
 	if a.cfg.Inside != nil {
 		a.cfg.Inside.front.Store(f)
 	}

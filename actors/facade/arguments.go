@@ -58,21 +58,24 @@ func parseToolCall(params []byte, direct func(name string) bool) (toolCall, *jso
 	}
 	raw, given := object.Get("arguments")
 	switch {
+	case direct(name):
+		call.raw = raw
 	case reserved(name):
 		if given && !jsonrpc.IsNull(raw) {
 			if call.arguments, err = jsonrpc.ParseObject(raw); err != nil {
 				return toolCall{}, jsonrpc.BadParams("arguments of %s must be an object, not %s", name, kindOf(raw))
 			}
 		}
-	case direct(name):
-		call.raw = raw
 	default:
-		return toolCall{}, unknownTool(name)
+		return toolCall{}, unknownTool(name, builtInTools)
 	}
 	return call, nil
 }
 
-func unknownTool(name string) *jsonrpc.Error {
+func unknownTool(name string, shows offer) *jsonrpc.Error {
+	if shows == ownTools {
+		return jsonrpc.BadParams("unknown tool %s: tools/list says which there are", jsonrpc.Show(name))
+	}
 	return jsonrpc.BadParams("unknown tool %s: tools/list is complete, capabilities are run by %s", jsonrpc.Show(name), executeTool)
 }
 

@@ -27,11 +27,11 @@ func (x *exchange) call(params []byte) {
 		call.elicits = 0
 	}
 	switch {
-	case call.tool == searchTool:
+	case call.tool == searchTool && !x.front.isDirect(searchTool):
 		x.search(call)
 	case x.stateless && call.state != "":
 		x.resumed(call)
-	case call.tool == executeTool:
+	case call.tool == executeTool && !x.front.isDirect(executeTool):
 		x.execute(call)
 	default:
 		x.direct = call.tool
@@ -179,7 +179,7 @@ func (x *exchange) ended(to responder, err error, stopped capability.Code) {
 	switch {
 	case errors.As(err, &refusal) && x.direct != "" && (refusal.Code == capability.Unknown || refusal.Code == capability.MalformedName):
 		// For who may not see it there is no such tool, as for any other name.
-		bad := unknownTool(x.direct)
+		bad := unknownTool(x.direct, x.front.shows)
 		x.reject(x.id, &fault{status: x.errorStatus(bad.Code), reason: "refused_" + string(refusal.Code), err: bad})
 	case errors.As(err, &refusal):
 		x.refused(to, refusal)

@@ -19,6 +19,9 @@ import (
 // session until each list has come, so it is short.
 const directPatience = 2 * time.Second
 
+// ownPatience is the same of a proxy, whose tools are all that its agent gets: it lists them once.
+const ownPatience = 5 * time.Second
+
 // listTools answers tools/list.
 func (x *exchange) listTools(params []byte) {
 	if bad := noCursor(params); bad != nil {
@@ -27,12 +30,16 @@ func (x *exchange) listTools(params []byte) {
 	}
 	scope, ttl := "public", unchanging
 	tools := [][]byte{metaTools}
-	if len(x.front.cfg.Direct) > 0 {
+	switch {
+	case x.front.shows == ownTools:
+		scope, ttl = "private", passing
+		tools = x.ownTools()
+	case len(x.front.cfg.Direct) > 0:
 		scope, ttl = "private", passing
 		tools = append(tools, x.directTools()...)
 	}
-	size := len(metaTools)
-	for _, tool := range tools[1:] {
+	size := 0
+	for _, tool := range tools {
 		size += len(tool)
 	}
 	// Twice: as the entries are, and in one piece with them.
@@ -76,6 +83,22 @@ func (x *exchange) directTools() [][]byte {
 	return list
 }
 
+// ownTools are the entries of all that this caller may see, by name.
+func (x *exchange) ownTools() [][]byte {
+	ctx, cancel := context.WithTimeout(x.ctx, ownPatience)
+	defer cancel()
+	var list [][]byte
+	for _, one := range capability.Everything(ctx, x.caller) {
+		entry, err := directEntry(one, one.Name)
+		if err != nil {
+			x.front.count("direct_entry")
+			continue
+		}
+		list = append(list, entry)
+	}
+	return list
+}
+
 // directEntry is a tool as its server published it, under the name that it is called by, and with the schema that its
 // arguments are checked against.
 func directEntry(one capability.Capability, name string) ([]byte, error) {
@@ -93,6 +116,9 @@ func directEntry(one capability.Capability, name string) ([]byte, error) {
 // isDirect finds the capability that a direct tool stands for. A configured name that is one of the built-in ones is
 // called by its qualified form.
 func (f *front) isDirect(tool string) bool {
+	if f.shows == ownTools {
+		return true // which there are, the pipeline knows
+	}
 	if !reserved(tool) && slices.Contains(f.cfg.Direct, tool) {
 		return true
 	}

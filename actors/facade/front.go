@@ -13,10 +13,30 @@ import (
 	"github.com/acpod/acpod/runtime/kernel"
 )
 
+// offer is what a front shows as tools.
+type offer uint8
+
+const (
+	builtInTools offer = iota // the two built-in tools, and the direct ones
+	ownTools                  // the session's capabilities
+)
+
+// newFront is what a generation of an actor serves with.
+func newFront(c *kernel.Ctx, cfg Config, shows offer, questions kernel.Ref, known *clients) *front {
+	log := c.Log()
+	f := &front{
+		cfg: cfg, shows: shows, rules: cfg.Socket.Rules(), self: c.Self(), account: c.Account(), questions: questions, clients: known,
+		negotiator: newNegotiator(cfg.Version, shows, log), log: log, stopping: c.Context().Done(),
+	}
+	f.serves(c.Context())
+	return f
+}
+
 // front is what the requests of one generation share: all of it is fixed when the generation starts, and none of it is
 // written by a request.
 type front struct {
 	cfg        Config
+	shows      offer
 	rules      door.Rules
 	self       kernel.Ref
 	account    *kernel.Account

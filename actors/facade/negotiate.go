@@ -34,10 +34,14 @@ type negotiator struct{ handlers [manners]http.Handler }
 
 var errNoAnswer = errors.New("facade: the protocol library gave no JSON-RPC answer")
 
-func newNegotiator(version string, log *slog.Logger) *negotiator {
+func newNegotiator(version string, shows offer, log *slog.Logger) *negotiator {
+	text := instructions
+	if shows == ownTools {
+		text = ownInstructions
+	}
 	handler := func(more ...server.ServerOption) http.Handler {
 		s := server.NewMCPServer("oab-mcp-facade", version, append(more,
-			server.WithToolCapabilities(false), server.WithInstructions(instructions), server.WithRecovery(),
+			server.WithToolCapabilities(false), server.WithInstructions(text), server.WithRecovery(),
 			server.WithMethodCacheHints(mcp.MethodServerDiscover, unchanging.Milliseconds(), mcp.CacheScopePublic))...)
 		return server.NewStreamableHTTPServer(s, server.WithStateLess(true), server.WithDisableStreaming(true),
 			server.WithStreamableHTTPProtocolVersions(versions...), server.WithStreamableHTTPLogger(log))
