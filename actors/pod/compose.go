@@ -189,6 +189,7 @@ func (l *life) composeSessions(desk capability.DeskConfig, facadeURL string, sup
 		if l.sockets.bridge == nil { // it could not be opened
 			deliveryCfg.Bridge = delivery.BridgeCommand{}
 		}
+		sessionCfg.Proxy = l.proxies()
 		sessionCfg.Delivery = delivery.New(deliveryCfg)
 		tellDelivery(l.log, cfg, sessionCfg.Delivery)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/acpod/acpod/actors/bridge"
 	"github.com/acpod/acpod/actors/capability"
 	"github.com/acpod/acpod/actors/capability/pins"
+	"github.com/acpod/acpod/actors/facade"
 	"github.com/acpod/acpod/actors/pod/config"
 	"github.com/acpod/acpod/actors/provider"
 	"github.com/acpod/acpod/actors/session"
@@ -107,6 +108,9 @@ func worstCase(c *config.Config, m machine) promise {
 		}
 		if !m.alone && c.Agent.Driver == string(session.DriverProcess) {
 			add("bridge", "128, or 2 × agent.max_sessions where that is more, × 48 KiB", int64(bridgeConnections(c)), bridge.Footprint)
+		}
+		if c.Agent.Delivery == string(delivery.Proxy) {
+			add("proxies of sessions", "(8 + 2 × agent.max_sessions) × (8 × 56 KiB + 64 KiB)", int64(proxyPlaces(c)), facade.ProxyConnections*httpConnectionBytes+facade.ProxyFootprint)
 		}
 		add("facade", "(64 + 4 × limits.sessions, at most 4096) × 56 KiB", int64(connections), httpConnectionBytes)
 		if m.servers > 0 {

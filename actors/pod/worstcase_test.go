@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"testing"
 
+	"github.com/acpod/acpod/actors/facade"
 	"github.com/acpod/acpod/actors/pod/config"
 	"github.com/acpod/acpod/actors/provider"
 )
@@ -51,6 +52,13 @@ func TestEachLimitThatIsRaisedRaisesTheWorstCase(t *testing.T) {
 		if got := worstCase(&c, assumed).total() - was; got < row.by || got > row.by*5/4 {
 			t.Errorf("%s: raised by %d, want %d and an eighth", name, got, row.by)
 		}
+	}
+	proxied := config.Default()
+	proxied.Agent.Delivery = "proxy"
+	before := worstCase(&proxied, assumed).total()
+	proxied.Agent.MaxSessions += 100
+	if got := worstCase(&proxied, assumed).total() - before; before <= was || got < 200*(8*httpConnectionBytes+facade.ProxyFootprint) {
+		t.Errorf("proxies: %d more than without, raised by %d", before-was, got)
 	}
 	served := assumed
 	served.servers = 10
