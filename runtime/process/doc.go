@@ -22,7 +22,14 @@
 // process). [Sweep] reads the records of pods that are gone and ends what is still there; a pod calls it when it
 // starts.
 //
-// A process that leaves its group (setsid) leaves all of this; so does one that became another user.
+// # What leaves its group
+//
+// A process that calls setsid belongs to the child all the same. It is found by descent, by what was noted of it
+// earlier, by the group or session that it leads, by a mark in its environment ([Spec.Mark]), or by a cgroup. [Parent] makes this
+// process the one to which orphans come, so that the descent from it is never lost; it collects strangers, never a
+// child whose status somebody waits for, and ends those whose child has ended. Guardian and records know what was noted, and
+// the hash of the mark. [Peers] tells whether a connection comes from one of all these. One that became another user
+// is beyond this.
 //
 // Linux only: process groups, PDEATHSIG and /proc are used as Linux has them.
 package process
