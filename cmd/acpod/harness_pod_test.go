@@ -292,6 +292,14 @@ func (p *pod) processes() []int {
 			continue
 		}
 		env, err := os.ReadFile(filepath.Join("/proc", entry.Name(), "environ"))
+		if os.IsPermission(err) { // the guardian shows it to root only
+			line, _ := os.ReadFile(filepath.Join("/proc", entry.Name(), "stat"))
+			fields := strings.Fields(string(line[bytes.LastIndexByte(line, ')')+1:]))
+			if len(fields) > 1 && fields[1] == fmt.Sprint(p.command.Process.Pid) {
+				found = append(found, pid)
+			}
+			continue
+		}
 		if err != nil || !bytes.Contains(env, []byte("HOME="+p.home+"\x00")) {
 			continue
 		}

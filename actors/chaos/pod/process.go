@@ -2,6 +2,7 @@ package pod
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -37,17 +38,26 @@ func (p *Pod) PeakRSS() int64 {
 	return 0
 }
 
-// FDs are the open file descriptors of a pod that we started.
+// FDs are the open file descriptors of a pod that we started. Only a privileged process may count them from outside, since a pod is
+// not dumpable; anybody else asks the pod.
 func (p *Pod) FDs() int {
 	if p.process == nil {
 		return 0
 	}
-	entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", p.process.Pid))
+	if entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", p.process.Pid)); err == nil {
+		return len(entries)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), fdPatience)
+	defer cancel()
+	metrics, err := p.Metrics(ctx)
 	if err != nil {
 		return 0
 	}
-	return len(entries)
+	return metrics.FDs()
 }
+
+// fdPatience is how long a pod may take to say how many descriptors it has open.
+const fdPatience = 10 * time.Second
 
 // CPU is the processor time that a pod that we started has used, user and system.
 func (p *Pod) CPU() time.Duration {
@@ -89,7 +99,12 @@ func (p *Pod) Children() []Child {
 			continue
 		}
 		env, err := os.ReadFile(filepath.Join("/proc", entry.Name(), "environ"))
-		if err != nil || !bytes.Contains(env, home) {
+		if os.IsPermission(err) && parentOf(entry.Name()) == p.process.Pid {
+			env = home // its guardian, which shows its environment as little as the pod does
+		} else if err != nil {
+			continue
+		}
+		if !bytes.Contains(env, home) {
 			continue
 		}
 		args, err := os.ReadFile(filepath.Join("/proc", entry.Name(), "cmdline"))
@@ -99,4 +114,15 @@ func (p *Pod) Children() []Child {
 		found = append(found, Child{pid, string(bytes.ReplaceAll(bytes.TrimRight(args, "\x00"), []byte{0}, []byte{' '}))})
 	}
 	return found
+}
+
+// parentOf is 0 when there is no such process.
+func parentOf(pid string) int {
+	text, _ := os.ReadFile(filepath.Join("/proc", pid, "stat"))
+	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
+	if len(fields) < 2 {
+		return 0
+	}
+	parent, _ := strconv.Atoi(fields[1])
+	return parent
 }
