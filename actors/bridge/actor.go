@@ -6,9 +6,13 @@ import (
 	"fmt"
 	"net"
 	"strconv"
+	"time"
 
 	"github.com/acpod/acpod/runtime/kernel"
 )
+
+// acceptPause is between two tries to accept.
+const acceptPause = 50 * time.Millisecond
 
 // Spec is the actor `bridge`.
 func Spec(cfg Config) kernel.Spec {
@@ -55,8 +59,16 @@ func (a *actor) Start(c *kernel.Ctx) error {
 		defer context.AfterFunc(ctx, func() { _ = view.Close() })()
 		for {
 			conn, err := view.Accept()
-			if err != nil {
+			switch {
+			case errors.Is(err, net.ErrClosed) || ctx.Err() != nil:
 				return ended{err}
+			case err != nil: // the process has no descriptor left, say: what connects waits in the backlog
+				self.CountRefusal("accept")
+				select {
+				case <-time.After(acceptPause):
+				case <-ctx.Done():
+				}
+				continue
 			}
 			if err := self.Tell(connected{conn}); err != nil {
 				_ = conn.Close()
@@ -71,9 +83,9 @@ func (a *actor) Receive(c *kernel.Ctx, m kernel.Msg) error {
 	switch m := m.(type) {
 	case connected:
 		a.last++
-		if _, err := c.Spawn(relaySpec("relay-"+strconv.FormatUint(a.last, 10), a.cfg, m.conn, c.Self())); err != nil {
+		_, err := c.Spawn(relaySpec("relay-"+strconv.FormatUint(a.last, 10), a.cfg, m.conn, c.Self()))
+		if err != nil { // it is stopping
 			_ = m.conn.Close()
-			return nil // it is stopping
 		}
 	case admit:
 		n := 0

@@ -40,7 +40,6 @@ func helper(t *testing.T, w *world, shell string, env ...string) (cmd *exec.Cmd,
 
 // agents is a registry of processes that the test started.
 type agents struct {
-	w     *world
 	known map[int]Agent
 	gate  chan struct{} // closed when known is complete: a relay is faster than a test
 }

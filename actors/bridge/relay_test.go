@@ -3,13 +3,17 @@ package bridge
 import (
 	"io"
 	"net"
+	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/acpod/acpod/actors/capability"
 	"github.com/acpod/acpod/protocol/jsonrpc"
+	"github.com/acpod/acpod/runtime/door"
 	"github.com/acpod/acpod/runtime/kerneltest"
 )
 
@@ -244,5 +248,45 @@ func TestABridgeThatIsStoppedEndsItsConnectionsAndAnotherGenerationServesTheSock
 	again.say(request("2", "b"))
 	if got := again.hear(); !strings.Contains(got, `"id":2,`) {
 		t.Error(got)
+	}
+}
+
+// scarce is a listener that has no descriptor left for a while.
+type scarce struct {
+	*net.UnixListener
+	failures atomic.Int64
+}
+
+func (s *scarce) Accept() (net.Conn, error) {
+	conn, err := s.UnixListener.Accept()
+	if err == nil && s.failures.Add(-1) >= 0 {
+		_ = conn.Close()
+		return nil, &net.OpError{Op: "accept", Err: syscall.EMFILE}
+	}
+	return conn, err
+}
+
+func TestABridgeOutlivesAWantOfDescriptors(t *testing.T) {
+	path := filepath.Join(folder(t), "s")
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	short := &scarce{UnixListener: l}
+	short.failures.Store(3)
+	below, err := door.NewSocket(short)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = below.Close() })
+	w := newWorld(t, func(c *Config) { c.Socket = &Socket{Socket: below, path: path} })
+	w.socket = &Socket{Socket: below, path: path}
+	for range 3 {
+		w.dial().closed()
+	}
+	p := w.dial()
+	p.say(request("1", "a"))
+	if got := p.hear(); !strings.Contains(got, `"id":1,"result"`) || w.ref.Current() != w.ref || w.refused("accept") != 3 {
+		t.Errorf("%s; %d are counted", got, w.refused("accept"))
 	}
 }

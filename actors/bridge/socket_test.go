@@ -98,7 +98,7 @@ func TestOfPodsThatStartAtOnceOneGetsTheSocket(t *testing.T) {
 	for s := range got {
 		if s != nil {
 			n++
-			defer s.Close()
+			t.Cleanup(func() { _ = s.Close() })
 		}
 	}
 	if n != 1 {
