@@ -42,23 +42,35 @@ func (x *session) begin() {
 func (x *session) opened(result []byte) {
 	x.idleFor = x.c.Now()
 	if x.client == nil && x.open.resume { // it left meanwhile: lose has ended a session that was new
-		x.opening.owed.Moot()
-		x.opening = nil
-		x.out.held = false
-		x.life.opened.Store(true)
-		x.armTTL()
+		x.missOpening()
 	}
-	if bad := x.offered(result); bad != nil && x.opening != nil {
-		x.failOpening(bad)
-		return
+	if x.opening != nil {
+		if bad := x.offered(result); bad != nil {
+			x.failOpening(bad)
+			return
+		}
 	}
 	x.keep()
+}
+
+// missOpening is an opening whose client has left: the session is there for the next one.
+func (x *session) missOpening() {
+	x.opening.owed.Moot()
+	x.opening = nil
+	x.given()
+	x.out.held = false
+	x.life.opened.Store(true)
+	x.armTTL()
 }
 
 // answerOpening answers the request that the session was opened for.
 func (x *session) answerOpening() {
 	r := x.opening
 	if r == nil {
+		return
+	}
+	if x.client == nil {
+		x.missOpening()
 		return
 	}
 	body, err := x.openResult()
@@ -77,11 +89,10 @@ func (x *session) answerOpening() {
 	if x.open.load { // behind all that was replayed
 		x.out.held = false
 		x.out.push(it)
-		x.out.flush()
-		return
+	} else {
+		x.out.first(it)
+		x.out.held = false
 	}
-	x.out.first(it)
-	x.out.held = false
 	x.out.flush()
 	x.askAgain()
 	x.credits(x.turn.phase == ending)
