@@ -23,6 +23,8 @@ func TestTheWholeOfACPPasses(t *testing.T) {
 			return json.RawMessage(`{"n":1.50e3}`), nil, true
 		case "_x/fail":
 			return nil, &rpcError{Code: -32055, Message: "the client's own"}, true
+		case "_x/open":
+			return nil, nil, false
 		}
 		return nil, methodNotFound, f.ID != nil
 	}
@@ -144,6 +146,47 @@ func TestTheWholeOfACPPasses(t *testing.T) {
 		if one, two := e.answer(id), e.answer(behind); stopReason(one) != "cancelled" || stopReason(two) != "end_turn" {
 			t.Errorf("one is taken back: %s and %s", one.raw, two.raw)
 		}
+	})
+	t.Run("what the agent has open", func(t *testing.T) {
+		open := func() frame {
+			t.Helper()
+			var found frame
+			before := len(e.received("_x/open"))
+			e.sendPrompt(session, "/request _x/open {}")
+			e.await("the agent's request", func() bool {
+				n := 0
+				for _, f := range e.frames {
+					if f.Method == "_x/open" {
+						n, found = n+1, f
+					}
+				}
+				return n > before
+			})
+			return found
+		}
+		taken := open()
+		e.notify("session/cancel", object{"sessionId": session})
+		e.await("the agent's cancel, by the pod's id", func() bool {
+			for _, f := range e.frames {
+				if f.Method == "$/cancel_request" && strings.Contains(string(f.Params), `"requestId":`+string(taken.ID)+"}") {
+					return true
+				}
+			}
+			return false
+		})
+		open()
+		e.hangUp() // the agent hears of it at once, and its turn goes on
+		again := dial(t, p)
+		again.hello()
+		again.resume(session)
+		again.await("what was said meanwhile", func() bool {
+			for _, f := range again.frames {
+				if strings.HasPrefix(chunk(f, session), `refused: {"code":-32603`) {
+					return true
+				}
+			}
+			return false
+		})
 	})
 }
 
