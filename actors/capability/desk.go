@@ -63,7 +63,7 @@ func (d *desk) Start(c *kernel.Ctx) error {
 	d.keys = newKeyBook(d.limits)
 	d.bill.free = d.cfg.Owner == "-"
 	if d.cfg.Pins != nil && d.cfg.PinScope == "" {
-		d.pinning.own = newSessionPins()
+		d.pinning.own = sessionPinsOf(d.cfg.OwnPins)
 	}
 	if before := d.cfg.View.Load(); before != nil {
 		d.view = before

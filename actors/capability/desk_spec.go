@@ -28,6 +28,8 @@ type DeskConfig struct {
 	// PinScope is [PinOwner].Scope of the session's own servers; "" = nobody knows its client again, so they are pinned for the
 	// session's life alone.
 	PinScope string
+	// OwnPins are those of a former life of the session, as [View.OwnPins] gave them; nil = none.
+	OwnPins []byte
 	// Redact takes out of results what the operator's rules name; nil = nothing. It returns its argument where nothing was found.
 	Redact func(result []byte) []byte
 	// Schemas are the pod's compiled schemas; nil = the desk has its own.

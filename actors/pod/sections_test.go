@@ -70,15 +70,15 @@ sessions_per_key = 4
 		own    []string // what is not a setting: the package's own constants, and what compose adds
 	}{
 		"connection": {connectionConfig(loaded, "v1"), []string{"FrameTimeout", "BytesWait", "OfferWait", "FlushTimeout", "EarlyFrameBytes", "SlowGrace", "Admission", "Descends", "HandshakePatience"}},
-		"desk":       {desk, []string{"Tag", "Owner", "View", "Audit", "Ledger", "Open", "Schemas", "Roster", "Configured", "Pins", "PinScope", "Log", "Limits.KeepResult", "Limits.Calls", "Limits.Keys", "Limits.Names", "Limits.Servers", "Limits.KeptBytes", "Limits.PageBytes"}},
+		"desk":       {desk, []string{"Tag", "Owner", "View", "Audit", "Ledger", "Open", "Schemas", "Roster", "Configured", "Pins", "PinScope", "OwnPins", "Log", "Limits.KeepResult", "Limits.Calls", "Limits.Keys", "Limits.Names", "Limits.Servers", "Limits.KeptBytes", "Limits.PageBytes"}},
 		"session": {sessions, []string{
 			"Agent.Command", "Agent.Client", "Agent.Started", "Agent.Dir", "Agent.Env", "Agent.LineBytes", "Agent.LineWait", "Agent.StartTimeout", "Agent.StopGrace", "Agent.StdinTimeout", "Agent.Secrets", "Agent.Version", "Agent.Guardian", "Agent.Cgroups", "Agent.Log",
-			"Desk.Tag", "Desk.Owner", "Desk.View", "Desk.Audit", "Desk.Ledger", "Desk.Open", "Desk.Schemas", "Desk.Roster", "Desk.Configured", "Desk.Pins", "Desk.PinScope", "Desk.Log", "Desk.Limits.KeepResult", "Desk.Limits.Calls", "Desk.Limits.Keys", "Desk.Limits.Names", "Desk.Limits.Servers", "Desk.Limits.KeptBytes", "Desk.Limits.PageBytes",
+			"Desk.Tag", "Desk.Owner", "Desk.View", "Desk.Audit", "Desk.Ledger", "Desk.Open", "Desk.Schemas", "Desk.Roster", "Desk.Configured", "Desk.Pins", "Desk.PinScope", "Desk.OwnPins", "Desk.Log", "Desk.Limits.KeepResult", "Desk.Limits.Calls", "Desk.Limits.Keys", "Desk.Limits.Names", "Desk.Limits.Servers", "Desk.Limits.KeptBytes", "Desk.Limits.PageBytes",
 			"Tunnel.Pages", "Tunnel.Calls", "Tunnel.Connect", "Tunnel.Disconnect", "TunnelStats", "Log", "Admission", "Delivery", "Proxy", "Store",
 		}},
 		"facade": {facadeConfig(loaded, desk, nil, "v1"), []string{
 			"Socket", "Inside", "Callers", "Bytes", "Connections", "ReadTimeout",
-			"Desk.Tag", "Desk.Owner", "Desk.View", "Desk.Audit", "Desk.Ledger", "Desk.Open", "Desk.Schemas", "Desk.Roster", "Desk.Configured", "Desk.Pins", "Desk.PinScope", "Desk.Log", "Desk.Limits.KeepResult", "Desk.Limits.Calls", "Desk.Limits.Keys", "Desk.Limits.Names", "Desk.Limits.Servers", "Desk.Limits.KeptBytes", "Desk.Limits.PageBytes",
+			"Desk.Tag", "Desk.Owner", "Desk.View", "Desk.Audit", "Desk.Ledger", "Desk.Open", "Desk.Schemas", "Desk.Roster", "Desk.Configured", "Desk.Pins", "Desk.PinScope", "Desk.OwnPins", "Desk.Log", "Desk.Limits.KeepResult", "Desk.Limits.Calls", "Desk.Limits.Keys", "Desk.Limits.Names", "Desk.Limits.Servers", "Desk.Limits.KeptBytes", "Desk.Limits.PageBytes",
 		}},
 	} {
 		for _, path := range unset(reflect.ValueOf(c.config), "") {

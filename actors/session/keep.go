@@ -1,6 +1,7 @@
 package session
 
 import (
+	"bytes"
 	"slices"
 
 	"github.com/acpod/acpod/actors/capability"
@@ -26,7 +27,26 @@ type change struct {
 }
 
 func (x *session) change() change {
-	return change{id: x.id, cwd: x.folders.Cwd, additional: x.folders.Additional, declared: slices.Clone(x.declared), pins: x.pins, inner: x.inner}
+	return change{id: x.id, cwd: x.folders.Cwd, additional: x.folders.Additional, declared: slices.Clone(x.declared), pins: x.ownPins(), inner: x.inner}
+}
+
+// ownPins is what its servers' tools were when nobody else keeps that. A desk that is not there yet knows what the record knew.
+func (x *session) ownPins() []byte {
+	if v := x.view.Load(); v != nil {
+		return v.OwnPins()
+	}
+	return x.pins
+}
+
+// pinned has the record written when its servers' tools were pinned by the session alone.
+func (x *session) pinned() {
+	if x.owner.pinScope() != "" || !x.life.opened.Load() {
+		return
+	}
+	if now := x.ownPins(); !bytes.Equal(now, x.pins) {
+		x.pins = now
+		_ = x.c.Parent().Signal(changed{x.change()})
+	}
 }
 
 // keep has the record written; the request that opens is answered after that.

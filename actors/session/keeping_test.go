@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/acpod/acpod/actors/capability"
 	"github.com/acpod/acpod/protocol/acp"
 	"github.com/acpod/acpod/protocol/jsonrpc"
 	"github.com/acpod/acpod/runtime/kernel"
@@ -319,6 +320,54 @@ func TestAConnectionFindsWhatItHadOpened(t *testing.T) {
 		}
 		if listed := c.listed(); strings.Contains(listed, second) || strings.Count(listed, first) != 1 {
 			t.Errorf("%s", listed)
+		}
+	})
+}
+
+// noPins remembers nothing: what a session without a client secret pins is its own.
+type noPins struct{}
+
+func (noPins) Admit(capability.PinOwner, []*capability.Tool)          {}
+func (noPins) Changed(capability.PinOwner, *capability.Tool) []string { return nil }
+
+// The tools of a client that nobody knows again are pinned for the life of its session, which is longer than that of a pod.
+func TestPinsOfASessionOutliveThePod(t *testing.T) {
+	inPod(t, func(c *Config) { c.Desk.Pins = noPins{} }, func(p *pod) {
+		p.agents.offering(false, acp.SessionCapabilities{Resume: true})
+		c := p.client("k", 0)
+		id := c.opened(roomServer)
+		resolves := func() capability.Code {
+			t.Helper()
+			caller, ok := p.s.tokens.Resolve(sum(p.agents.last().token()))
+			if !ok {
+				t.Fatal("no token")
+			}
+			if r := caller.View.Load().Resolve("room.click", true); r.Refusal != nil {
+				return r.Refusal.Code
+			}
+			return ""
+		}
+		if code := resolves(); code != "" {
+			t.Fatalf("before: %s", code)
+		}
+		c.prompt(id, "hello")
+		p.agents.last().end(`{"stopReason":"end_turn"}`)
+		if d, _, _ := p.records.has(id); !strings.Contains(string(d.Pins), `"room.click"`) {
+			t.Errorf("pins of the record: %s", d.Pins)
+		}
+		p.restart()
+		again := p.client("k", 0)
+		again.resume(id, roomServer)
+		if code := resolves(); code != "" {
+			t.Errorf("what has not changed: %s", code)
+		}
+		again.leave()
+		p.restart()
+		third := p.client("k", 0)
+		third.changed = true
+		third.resume(id, roomServer)
+		if code := resolves(); code != capability.PinChanged {
+			t.Errorf("what has changed: %q", code)
 		}
 	})
 }

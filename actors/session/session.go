@@ -203,7 +203,7 @@ func (x *session) Start(c *kernel.Ctx) error {
 	x.view = new(atomic.Pointer[capability.View])
 	cfg := x.s.cfg.Desk
 	cfg.Tag, cfg.Owner, cfg.View = acp.SessionTag(x.id), acp.SessionSum(x.id), x.view
-	cfg.PinScope = x.owner.pinScope()
+	cfg.PinScope, cfg.OwnPins = x.owner.pinScope(), x.pins
 	desk, err := c.Spawn(capability.DeskSpec("desk", cfg))
 	if err != nil {
 		return err

@@ -256,6 +256,7 @@ func (x *session) onTunnel(m tunnel.Changed) {
 	for _, one := range x.servers {
 		if one.tunnel == m.Tunnel {
 			x.serversChanged()
+			x.pinned()
 			return
 		}
 	}
