@@ -52,8 +52,6 @@ type recalling struct {
 	tried  uint8  // questions that this agent has refused for good, by bit
 }
 
-func (r *recalling) refuse(q question) { r.tried |= 1 << q }
-
 // next is the question to an agent that offers that much.
 func (r recalling) next(offers *acp.AgentInfo) question {
 	may := func(q question, offered bool) bool { return offered && r.tried&(1<<q) == 0 }
