@@ -179,7 +179,7 @@ func TestWhatWaitsForAServerThatConnects(t *testing.T) {
 		}
 		session := e.newSession(server)
 		agent := e.facadeOf(session)
-		e.await("the list's request", func() bool { return strings.Contains(e.lastFrames(1), "tools/list") })
+		e.await("the list's request", func() bool { return strings.Contains(e.lastFrames(4), "tools/list") })
 		call := agent.send("1", writing)
 		found := make(chan searchAnswer, 1)
 		go func() { found <- agent.search(`{}`) }()
