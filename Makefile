@@ -81,7 +81,7 @@ search:
 interop: build
 	./.ci/interop
 
-## agents: Codex, Gemini, Claude and opencode behind the pod, without a model (installs 1.5 GB from npm; AGENTS="codex gemini")
+## agents: Codex, Gemini, Claude and opencode behind the pod, without a model (installs 1.3 GB from npm; AGENTS="codex gemini")
 agents: build
 	./.ci/agents/run $(AGENTS)
 
