@@ -166,8 +166,12 @@ func (x *session) facadeNow() facadeReport {
 	return f
 }
 
-// showFacade shows it in the tree, when it has changed.
-func (x *session) showFacade() {
+// showAgent shows in the tree how far the agent is, and how it reaches the facade, when that has changed.
+func (x *session) showAgent() {
+	if x.conv.phase != x.phase {
+		x.phase = x.conv.phase
+		x.c.Attr("agent", x.phase)
+	}
 	now := x.facadeNow()
 	if now == x.shown {
 		return

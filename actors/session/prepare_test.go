@@ -197,6 +197,48 @@ func TestASessionThatEndsWhileItsAgentIsPreparedStartsNone(t *testing.T) {
 	})
 }
 
+// A preparation that was given up says nothing about the one after it.
+func TestTheOutcomeOfAnEarlierPreparationDoesNotCount(t *testing.T) {
+	state := t.TempDir()
+	lock, err := os.Create(filepath.Join(state, "delivery.lock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Close()
+	inPod(t, delivered(delivery.File, "cursor", state), func(p *pod) {
+		c := p.client("", 0)
+		id := c.opened("[]")
+		if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
+			t.Fatal(err)
+		}
+		p.agents.last().exit(1)
+		p.settle()
+		c.promptSoon(id, "again")
+		p.after(time.Second)
+		ref, ok := c.session(id)
+		if !ok {
+			t.Fatal("no session")
+		}
+		_ = ref.Tell(prepared{7, delivery.Prepared{Mode: delivery.File, State: delivery.Ready}})
+		p.settle()
+		if n := p.agents.count(); n != 1 || p.s.Tokens().Live() != 0 {
+			t.Errorf("%d agents, %d tokens", n, p.s.Tokens().Live())
+		}
+		if node, _ := p.node(ref.Path()); node.Attrs["agent"] != "preparing" {
+			t.Errorf("the tree shows %v", node.Attrs)
+		}
+		if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_UN); err != nil {
+			t.Fatal(err)
+		}
+		p.after(time.Second)
+		if n := p.agents.count(); n != 2 || p.s.Tokens().Live() != 1 {
+			t.Errorf("%d agents, %d tokens", n, p.s.Tokens().Live())
+		}
+		c.close(id)
+		p.atRest()
+	})
+}
+
 // proxyActor is a session's own address in miniature.
 type proxyActor struct {
 	of   ProxyOf

@@ -96,6 +96,7 @@ type session struct {
 	tunnelled int // tunnels opened, for their names
 	facade    facadeReport
 	shown     facadeReport // in the tree
+	phase     convPhase    // … of the agent
 
 	delivering delivering
 
@@ -390,7 +391,7 @@ func (x *session) publish() {
 		x.s.merged.Add(more)
 		x.c.Attr("merged_updates", x.merged)
 	}
-	x.showFacade()
+	x.showAgent()
 	old := x.life.status.Load()
 	if old != nil && old.same(st) {
 		return

@@ -57,6 +57,7 @@ func TestLookAlikesAreKeptAndTheSessionHasNoTools(t *testing.T) {
 		"a remote url":                    servers(strings.Replace(leftProxy, "127.0.0.1", "10.0.0.1", 1)),
 		"a name":                          servers(strings.Replace(leftProxy, "127.0.0.1", "127.0.0.1.example", 1)),
 		"a user":                          servers(strings.Replace(leftProxy, "127.0.0.1", "127.0.0.1:1@far.example", 1)),
+		"a user and a key":                servers(strings.Replace(leftProxy, "127.0.0.1", "u:p@127.0.0.1", 1)),
 		"https":                           servers(strings.Replace(leftProxy, "http:", "https:", 1)),
 		"no uuid":                         servers(strings.Replace(leftProxy, "2f1c7a52", "secret", 1)),
 		"a variable":                      servers(`{"url":"http://127.0.0.1:1/mcp","headers":{"Authorization":"Bearer ${X}"}}`),

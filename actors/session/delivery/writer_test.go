@@ -1,6 +1,7 @@
 package delivery
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -150,6 +151,19 @@ func TestAFileThatOthersChangedLosesTheEntryAlone(t *testing.T) {
 	}
 }
 
+// The very bytes that were put in, where they stand for something else, are not ours.
+func TestACopyOfTheEntryElsewhereStays(t *testing.T) {
+	b := newBed(t)
+	b.write(".mcp.json", `{"mcpServers":{"a":{}}}`)
+	ready(t, b.prepare(b.pod(File, "claude")))
+	text := b.read(".mcp.json")
+	inserted := text[len(`{"mcpServers":{`) : len(text)-len(`"a":{}}}`)]
+	shaped := strings.Replace(strings.TrimSpace(inserted), `"type":"http"`, `"type": "http"`, 1)
+	b.write(".mcp.json", `{"kept":{`+inserted+`"a":{}},"mcpServers":{`+shaped+`"a":{}}}`)
+	ready(t, b.prepare(b.pod(ACP, "claude")))
+	b.wants(".mcp.json", `{"kept":{`+inserted+`"a":{}},"mcpServers":{"a":{}}}`)
+}
+
 func TestKirosAgentsGetTheEntryAndTheGrant(t *testing.T) {
 	b := newBed(t)
 	const one, two = "{\n  \"name\": \"one\",\n  \"allowedTools\": [\n    \"read\" // mine\n  ]\n}\n", `{"mcpServers":{"x":{}},"tools":["*"]}`
@@ -233,6 +247,50 @@ func TestALinkIsFollowedInsideTheWorkdirAndNotOut(t *testing.T) {
 		t.Error(b.read("mine/mcp.json"))
 	}
 }
+
+// What somebody else wrote between a look and the writing is never written over.
+func TestAFileThatChangedMeanwhileIsNotWrittenOver(t *testing.T) {
+	for name, meanwhile := range map[string]func(b *bed){
+		"written in place": func(b *bed) { b.write("mcp.json", "{ }") },
+		"replaced": func(b *bed) {
+			b.write("new", "{}")
+			if err := os.Rename(filepath.Join(b.dir, "new"), filepath.Join(b.dir, "mcp.json")); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		b := newBed(t)
+		b.write("mcp.json", "{}")
+		f, err := openFolder(b.dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.close()
+		was, err := f.load("mcp.json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		absent, err := f.load("other.json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		meanwhile(b)
+		text := b.read("mcp.json")
+		b.write("other.json", "theirs")
+		for _, err := range []error{second(f.store(was, []byte("ours"), 0o600)), f.discard(was, nil), second(f.store(absent, []byte("ours"), 0o600))} {
+			if !errors.Is(err, errBusy) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		b.wants("mcp.json", text)
+		b.wants("other.json", "theirs")
+		if left := b.files(); len(left) != 2 {
+			t.Errorf("%s: %v are left", name, left)
+		}
+	}
+}
+
+func second(_ []string, err error) error { return err }
 
 // Two sessions, and two pods with one workdir and state folder, at once: one entry, and a record that knows it.
 func TestManyAtOnceWriteOneEntry(t *testing.T) {
