@@ -152,7 +152,7 @@ func (a *actor) up(c *kernel.Ctx, m linkUp) {
 	hideUsage(c)
 	if m.pid > 0 {
 		c.Attr("pid", m.pid)
-		c.After(usageFirst, usageDue{m.number, m.pid})
+		c.After(usageFirst, usageDue(m))
 	}
 	if a.modern {
 		a.askWhatItIs(c)
