@@ -255,7 +255,11 @@ func (d *diagnosis) delivery(l *config.Loaded, o Options) {
 	for _, text := range deliverer.ByHand() {
 		d.warning("delivery", "%s", text)
 	}
-	d.ok("delivery", "%s, for an agent that is taken for %s until it says what it is", l.Agent.Delivery, deliverer.Profile(nil).Name)
+	until := ""
+	if l.Agent.Profile == "auto" {
+		until = ", until the agent says what it is"
+	}
+	d.ok("delivery", "%s, profile %s%s", l.Agent.Delivery, deliverer.Profile(nil).Name, until)
 }
 
 // facadeAddress is the address of the facade as far as it is known without a listener; "" = there is none.
