@@ -61,9 +61,17 @@ func chosen(value string) (map[behaviour]bool, error) {
 			continue
 		}
 		if behaviours[one] == "" {
-			return nil, fmt.Errorf("%s: %q is no behaviour of the demo agent: choose from\n%s", Variable, one, Behaviours())
+			return nil, fmt.Errorf("%s: %q is no behaviour of the demo agent: choose from %s", Variable, one, join(slices.Sorted(maps.Keys(behaviours))))
 		}
 		words[one] = true
 	}
 	return words, nil
+}
+
+func join(words []behaviour) string {
+	texts := make([]string, len(words))
+	for i, word := range words {
+		texts[i] = string(word)
+	}
+	return strings.Join(texts, ", ")
 }
