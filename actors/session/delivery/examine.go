@@ -80,6 +80,9 @@ func Obstacle(cfg Config) error {
 	if err != nil {
 		return fmt.Errorf("%s %w", names[0], told(err))
 	}
+	if f.readOnly(was) {
+		return fmt.Errorf("%s %w", names[0], told(errReadOnly))
+	}
 	return f.writable(path.Dir(was.name))
 }
 

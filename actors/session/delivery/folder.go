@@ -154,6 +154,20 @@ func (f *folder) write(name string, text []byte, mode fs.FileMode) error {
 	return errors.Join(err, file.Close())
 }
 
+var errReadOnly = errors.New("it is read-only")
+
+// readOnly tells whether a file, or the folder that it would be made in, is marked so: somebody means it, also where root could write.
+func (f *folder) readOnly(was found) bool {
+	if was.info != nil && was.info.Mode().Perm()&0o200 == 0 {
+		return true
+	}
+	for dir := path.Dir(was.name); ; dir = path.Dir(dir) {
+		if info, err := f.root.Stat(dir); err == nil || dir == "." {
+			return err == nil && info.Mode().Perm()&0o200 == 0
+		}
+	}
+}
+
 // moved tells whether a file is not what was read any more.
 func (f *folder) moved(was found) bool {
 	info, err := f.root.Lstat(was.name)

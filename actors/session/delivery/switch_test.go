@@ -148,6 +148,36 @@ func TestAFolderThatTakesNoFilesIsAFailure(t *testing.T) {
 	if p := b.prepare(d, func(a *Ask) { a.Cwd = filepath.Dir(b.dir) }); p.State != Failed {
 		t.Errorf("a folder outside: %+v", p)
 	}
+	for _, read := range []string{".", ".cursor", ".cursor/mcp.json"} {
+		b := newBed(t)
+		b.write(".cursor/mcp.json", "{}")
+		if read == "." {
+			if err := os.RemoveAll(filepath.Join(b.dir, ".cursor")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		before := b.read(".cursor/mcp.json")
+		full := filepath.Join(b.dir, read)
+		info, err := os.Stat(full)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(full, info.Mode().Perm()&^0o222); err != nil {
+			t.Fatal(err)
+		}
+		d := b.pod(File, "cursor")
+		if p := b.prepare(d); p.State != Failed || !strings.Contains(p.Reason, ".cursor/mcp.json cannot be written: it is read-only") {
+			t.Errorf("%s: %+v", read, p)
+		}
+		if err := Obstacle(d.cfg); err == nil || !strings.Contains(err.Error(), "read-only") {
+			t.Errorf("%s: the doctor says %v", read, err)
+		}
+		b.wants(".cursor/mcp.json", before)
+		if err := os.Chmod(full, info.Mode().Perm()); err != nil {
+			t.Fatal(err)
+		}
+		ready(t, b.prepare(d))
+	}
 	for _, dir := range []string{"/proc", "/proc/sys"} { // nobody makes a file there, not even root
 		d := b.pod(File, "cursor", func(c *Config) { c.Workdir = dir })
 		if p := b.prepare(d, func(a *Ask) { a.Cwd = dir }); p.State != Failed || !strings.Contains(p.Reason, ".cursor/mcp.json cannot be written") {

@@ -88,6 +88,9 @@ func (d *Deliverer) writeOnce(f *folder, w want, choice string) error {
 		}
 		return err
 	}
+	if f.readOnly(was) {
+		return errReadOnly
+	}
 	if len(known) == 0 {
 		next.Created = was.info == nil
 		if was.info != nil {
