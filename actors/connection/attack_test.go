@@ -30,7 +30,7 @@ func TestFiveHundredHeadersLeaveTheAccountUnderItsLimit(t *testing.T) {
 		{"after it", 100, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			p := startPodIn(t, Config{BytesWait: time.Minute, FlushTimeout: 100 * time.Millisecond}, kernel.Options{Limit: limit})
+			p := startPodIn(t, Config{BytesWait: time.Minute, FlushTimeout: 5 * time.Second}, kernel.Options{Limit: limit})
 			account := p.kernel.Account()
 			var peers []*peer
 			for range test.sockets {

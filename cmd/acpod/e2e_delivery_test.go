@@ -258,7 +258,8 @@ func TestTheDeliveryFollowsTheAgent(t *testing.T) {
 	}{
 		"auto, takes no http":    {"takes no http", "auto", "claude", "", toolsOf{"ready", "", "file"}, `"mcpServers":[]`},
 		"auto, known":            {"calls itself claude", "auto", "auto", "", toolsOf{"ready", "", "acp"}, `"value":"Bearer ${OPENAB_SESSION_TOKEN}"`},
-		"auto, unknown":          {"", "auto", "auto", "", toolsOf{"ready", "", "file"}, `"mcpServers":[]`},
+		"auto, unknown":          {"", "auto", "auto", "", toolsOf{"ready", "", "acp"}, `"headers":[{"name":"Authorization","value":"Bearer `},
+		"auto, uses them not":    {"", "auto", "cursor", "", toolsOf{"ready", "", "file"}, `"mcpServers":[]`},
 		"acp, takes no http":     {"takes no http", "acp", "auto", "", toolsOf{"ready", "", "acp"}, `"args":["bridge"]`},
 		"file, it is in the way": {"", "file", "gemini", ".gemini", toolsOf{"failed", "cannot be written", "file"}, `"mcpServers":[]`},
 	} {

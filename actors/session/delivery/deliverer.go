@@ -202,12 +202,8 @@ var (
 
 // inFiles tells whether a mode stands in the agent's own configuration. The bridge does for agents that do not use the servers of session/new.
 func (d *Deliverer) inFiles(mode Mode, p *Profile) bool {
-	return mode == File || mode == Proxy || mode == Bridge && p.ignores()
+	return mode == File || mode == Proxy || mode == Bridge && !p.Honours
 }
-
-// ignores tells whether an agent is not known to use the servers of session/new and has a configuration that we know. Of an agent that we do not
-// know at all, the protocol says that it takes stdio servers.
-func (p *Profile) ignores() bool { return !p.Honours && len(p.Words) > 0 }
 
 // choice is what was chosen, for whoever compares it with what was chosen before: as long as it is the same, what was written stays.
 func (d *Deliverer) choice(p Prepared, profile *Profile, workdir string) string {
@@ -408,7 +404,7 @@ func (d *Deliverer) Servers(mode Mode, agent Agent, token string) ([]byte, error
 		return profile.httpEntry(d.cfg.FacadeURL, token), nil
 	case mode == ACP && d.cfg.Bridge.Socket == "":
 		return nil, errNoHTTP
-	case mode == ACP, mode == Bridge && !profile.ignores():
+	case mode == ACP, mode == Bridge && profile.Honours:
 		return d.cfg.Bridge.stdioEntry(), nil
 	}
 	return nil, nil

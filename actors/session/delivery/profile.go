@@ -10,7 +10,7 @@ import (
 type Profile struct {
 	Name    string   // in agent.profile
 	Words   []string // each tells this agent, in agentInfo.name or in its command
-	Honours bool     // it is known to use the mcpServers of session/new
+	Honours bool     // it uses the mcpServers of session/new, or nobody knows that it does not
 	// Expands: it puts the environment's values for ${NAME} into headers of session/new, and would show a literal token in the arguments of
 	// a child. All others take ${NAME} as it stands, or for nothing.
 	Expands bool
@@ -34,10 +34,11 @@ type Place struct {
 	Argv     bool     // a stdio server's command is one list, and its environment is called environment
 }
 
-// Profiles are the agents that are known. What stands here was measured with the agents of 2026-11, or, for Cursor and Kiro, is what
+// Profiles are the agents that are known. An agent that nobody knows is generic, and is believed when it says that it takes servers over
+// HTTP: a file that it does not read would leave it without tools, and the protocol has it use what session/new names. What stands here was measured with the agents of 2026-11, or, for Cursor and Kiro, is what
 // their documentation says.
 var Profiles = []Profile{
-	{Name: "generic", Files: []Place{{Paths: []string{".openab/mcp-facade.json"}, Workdir: true, Servers: "mcpServers", Variable: "${" + TokenVariable + "}", URLKey: "url"}},
+	{Name: "generic", Honours: true, Files: []Place{{Paths: []string{".openab/mcp-facade.json"}, Workdir: true, Servers: "mcpServers", Variable: "${" + TokenVariable + "}", URLKey: "url"}},
 		Hand: "this agent's own configuration has to name the server of .openab/mcp-facade.json (below agent.workdir), or set agent.profile, or agent.delivery = \"acp\" for an agent that uses the mcpServers of session/new"},
 	{Name: "claude", Words: []string{"claude"}, Honours: true, Expands: true,
 		Files: []Place{{Paths: []string{".mcp.json"}, Servers: "mcpServers", Variable: "${" + TokenVariable + "}", URLKey: "url", Remote: `"type":"http"`, Local: `"type":"stdio"`}}},
@@ -59,9 +60,6 @@ var Profiles = []Profile{
 		}},
 }
 
-// own is the profile of the agents that come with acpod: they read no configuration.
-var own = Profile{Name: "generic", Words: []string{"acpod-"}, Honours: true, Files: Profiles[0].Files}
-
 // profileNamed finds a row; anything unknown is generic.
 func profileNamed(name string) *Profile {
 	for i := range Profiles {
@@ -77,14 +75,8 @@ func profileOf(configured, agentName string, command []string) *Profile {
 	if configured != "" && configured != "auto" {
 		return profileNamed(configured)
 	}
-	if strings.HasPrefix(agentName, own.Words[0]) {
-		return &own
-	}
 	if p := profileIn(words(agentName)); p != nil {
 		return p
-	}
-	if len(command) > 1 && command[0] == "acpod" && command[1] == "agent" { // this executable
-		return &own
 	}
 	for _, argument := range command {
 		if p := profileIn(words(telling(argument))); p != nil {

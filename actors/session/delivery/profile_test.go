@@ -20,8 +20,8 @@ func TestAnAgentIsKnownByItsNameThenByItsCommand(t *testing.T) {
 		{"auto", "cursor-agent", nil, "cursor", false},
 		{"auto", "acpod-demo", nil, "generic", true},
 		{"auto", "acpod-chaos", nil, "generic", true},
-		{"auto", "somebody", nil, "generic", false},
-		{"auto", "claudette", nil, "generic", false},
+		{"auto", "somebody", nil, "generic", true},
+		{"auto", "claudette", nil, "generic", true},
 		{"auto", "somebody", []string{"/usr/bin/cursor-agent", "acp"}, "cursor", false},
 		{"auto", "codex-acp", []string{"cursor-agent"}, "codex", true},
 		{"auto", "", []string{"acpod", "agent", "demo"}, "generic", true},
@@ -30,10 +30,10 @@ func TestAnAgentIsKnownByItsNameThenByItsCommand(t *testing.T) {
 		{"auto", "", []string{"node", "/srv/node_modules/@openai/codex-acp/index.mjs"}, "codex", true},
 		{"auto", "", []string{"opencode", "acp"}, "opencode", true},
 		{"auto", "", []string{"/opt/gemini", "--acp"}, "gemini", true},
-		{"auto", "", []string{"/home/claude/agent"}, "generic", false},
-		{"auto", "", nil, "generic", false},
-		{"auto", "x", []string{"/opt/acpod-agent"}, "generic", false},
-		{"generic", "claude", []string{"claude"}, "generic", false},
+		{"auto", "", []string{"/home/claude/agent"}, "generic", true},
+		{"auto", "", nil, "generic", true},
+		{"auto", "x", []string{"/opt/acpod-agent"}, "generic", true},
+		{"generic", "claude", []string{"claude"}, "generic", true},
 		{"kiro", "claude", []string{"claude"}, "kiro", false},
 	} {
 		if p := profileOf(row.configured, row.name, row.command); p.Name != row.want || p.Honours != row.honours {
@@ -42,7 +42,7 @@ func TestAnAgentIsKnownByItsNameThenByItsCommand(t *testing.T) {
 	}
 }
 
-func TestAutoIsTheEntryOfTheSessionForWhoIsKnownToUseItElseTheFile(t *testing.T) {
+func TestAutoIsTheEntryOfTheSessionUnlessTheAgentDoesNotUseItElseTheFile(t *testing.T) {
 	for _, row := range []struct {
 		configured Mode
 		profile    string
@@ -52,8 +52,9 @@ func TestAutoIsTheEntryOfTheSessionForWhoIsKnownToUseItElseTheFile(t *testing.T)
 		{Auto, "claude", &Agent{HTTP: true}, ACP},
 		{Auto, "claude", &Agent{}, File},
 		{Auto, "claude", nil, ACP},
-		{Auto, "generic", &Agent{HTTP: true}, File},
-		{Auto, "generic", nil, File},
+		{Auto, "generic", &Agent{HTTP: true}, ACP},
+		{Auto, "generic", &Agent{}, File},
+		{Auto, "generic", nil, ACP},
 		{Auto, "cursor", &Agent{HTTP: true}, File},
 		{Auto, "kiro", &Agent{HTTP: true}, File},
 		{ACP, "cursor", &Agent{}, ACP},
