@@ -142,7 +142,7 @@ func (x *session) sendPrompt() {
 
 // leavesWithin is how long after the end of a turn a process may be about to leave, with its last word already said. A prompt
 // that it gets then, and of which nothing is heard before it is gone, did not reach it. Later than that its end may be what the
-// prompt did.
+// prompt did, and so may a crash at any time: what a prompt has done is never done twice.
 const leavesWithin = time.Second
 
 // keepPrompt pays for the prompt once more, until the agent shows life.
@@ -155,7 +155,7 @@ func (x *session) keepPrompt() bool {
 // unheard tells whether the agent left by itself without having heard of the prompt, as far as that shows.
 func (x *session) unheard(err error) bool {
 	var exited *agent.Exited
-	left := errors.Is(err, agent.ErrClosed) || x.prompt.early && asError(err, &exited) && exited.Reason == ""
+	left := errors.Is(err, agent.ErrClosed) || x.prompt.early && asError(err, &exited) && exited.Reason == "" && exited.Code == 0 && exited.Signal == 0
 	return left && x.prompt.params != nil && x.turn.phase == running && x.prompt.noise == x.prompt.noisy()
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/acpod/acpod/actors/capability"
 	"github.com/acpod/acpod/actors/session/agent"
 	"github.com/acpod/acpod/protocol/jsonrpc"
 	"github.com/acpod/acpod/runtime/kernel"
@@ -37,15 +38,18 @@ func TestAnUpdateBehindTheEndOfATurnStillPasses(t *testing.T) {
 // An agent that leaves with its last word already said takes no prompt with it: nothing of that was heard, so the next one gets it.
 func TestAPromptThatMeetsALeavingAgentGoesToTheNext(t *testing.T) {
 	for name, row := range map[string]struct {
-		before func(p *pod, a *fakeAgent)
+		before func(p *pod, a *fakeAgent, c *client, id string)
+		exit   int
 		code   int // of the answer, 0 = the next agent gets the prompt
 	}{
-		"it leaves at once":               {func(*pod, *fakeAgent) {}, 0},
-		"it had said something":           {func(_ *pod, a *fakeAgent) { a.say("x") }, jsonrpc.Internal},
-		"it had said what nobody reads":   {func(_ *pod, a *fakeAgent) { a.noise.Add(1) }, jsonrpc.Internal},
-		"it had asked something":          {func(_ *pod, a *fakeAgent) { a.ask(1, "_x", `{}`) }, jsonrpc.Internal},
-		"its turn before ended long ago":  {nil, jsonrpc.Internal},
-		"it is the second that leaves so": {func(p *pod, a *fakeAgent) { a.exit(1) }, jsonrpc.Internal},
+		"it leaves at once":               {func(*pod, *fakeAgent, *client, string) {}, 0, 0},
+		"it crashes":                      {func(*pod, *fakeAgent, *client, string) {}, 3, jsonrpc.Internal},
+		"it had called a tool":            {func(_ *pod, _ *fakeAgent, c *client, id string) { c.tell(id, capability.InFlight{Open: true}) }, 0, jsonrpc.Internal},
+		"it had said something":           {func(_ *pod, a *fakeAgent, _ *client, _ string) { a.say("x") }, 0, jsonrpc.Internal},
+		"it had said what nobody reads":   {func(_ *pod, a *fakeAgent, _ *client, _ string) { a.noise.Add(1) }, 0, jsonrpc.Internal},
+		"it had asked something":          {func(_ *pod, a *fakeAgent, _ *client, _ string) { a.ask(1, "_x", `{}`) }, 0, jsonrpc.Internal},
+		"its turn before ended long ago":  {nil, 0, jsonrpc.Internal},
+		"it is the second that leaves so": {func(_ *pod, a *fakeAgent, _ *client, _ string) { a.exit(0) }, 0, jsonrpc.Internal},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inPod(t, nil, func(p *pod) {
@@ -59,9 +63,9 @@ func TestAPromptThatMeetsALeavingAgentGoesToTheNext(t *testing.T) {
 				}
 				req := c.prompt(id, "two")
 				if row.before != nil {
-					row.before(p, a)
+					row.before(p, a, c, id)
 				}
-				p.agents.last().exit(1)
+				p.agents.last().exit(row.exit)
 				if row.code != 0 {
 					c.wantError(req, row.code, "agent_exited")
 					return

@@ -99,7 +99,7 @@ func runScripted(mode string) int {
 			say(`{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"theirs","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"here"}}}}`)
 			say(`{"jsonrpc":"2.0","id":%s,"result":{"stopReason":"end_turn"}}`, f.ID)
 			if mode == "leaves after a turn" {
-				return 3
+				return 0
 			}
 		}
 	}
