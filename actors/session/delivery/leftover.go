@@ -11,8 +11,10 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
+	"unicode/utf8"
 )
 
 // directName is the server under which earlier systems led an agent to a browser directly, past every policy; directGrant let an
@@ -128,7 +130,7 @@ func withoutDirect(text []byte) (rest []byte, is string) {
 	}
 	doc, err := read(false, text)
 	if err != nil {
-		if bytes.Contains(text, []byte(directName)) {
+		if named(text) {
 			return nil, "it names the server " + directName + " and cannot be read"
 		}
 		return nil, ""
@@ -151,6 +153,17 @@ func withoutDirect(text []byte) (rest []byte, is string) {
 	}
 	return rest, ours
 }
+
+// named tells whether a text has the server's name somewhere, as it is or in escapes of JSON: its agent may read what we cannot.
+func named(text []byte) bool {
+	plain := escape.ReplaceAllFunc(text, func(e []byte) []byte {
+		n, _ := strconv.ParseUint(string(e[2:]), 16, 16)
+		return utf8.AppendRune(nil, rune(n))
+	})
+	return bytes.Contains(plain, []byte(directName))
+}
+
+var escape = regexp.MustCompile(`\\u[0-9a-fA-F]{4}`)
 
 // ungrant takes the grant out of a file of a Kiro agent.
 func ungrant(ctx context.Context, f *folder, name string, change bool) []Leftover {
@@ -210,7 +223,7 @@ func unseen(f *folder, name string, err error) []Leftover {
 		}
 		defer file.Close()
 		_, text, failed := slurp(file)
-		if failed == nil && !bytes.Contains(text, []byte(directName)) || errors.Is(failed, errNoFile) {
+		if failed == nil && !named(text) || errors.Is(failed, errNoFile) {
 			return nil
 		}
 		return []Leftover{{name, "it names the server " + directName + " and " + err.Error()}}
@@ -226,10 +239,12 @@ func unseenFolder(full, name string) (list []Leftover) {
 	}
 	for _, file := range files {
 		info, err := os.Stat(file)
-		if err != nil || !info.Mode().IsRegular() || info.Size() > fileBytes || strings.HasPrefix(filepath.Base(file), ".") {
+		if err != nil || !info.Mode().IsRegular() || strings.HasPrefix(filepath.Base(file), ".") {
 			continue
 		}
-		if text, err := os.ReadFile(file); err == nil && bytes.Contains(text, []byte(directName)) {
+		if info.Size() > fileBytes {
+			list = append(list, Leftover{path.Join(name, filepath.Base(file)), "it cannot be looked at: " + errTooLarge.Error()})
+		} else if text, err := os.ReadFile(file); err == nil && named(text) {
 			list = append(list, Leftover{path.Join(name, filepath.Base(file)), "it names the server " + directName + " and " + errLinkOut.Error()})
 		}
 	}

@@ -68,6 +68,7 @@ func TestLookAlikesAreKeptAndTheSessionHasNoTools(t *testing.T) {
 		"an escaped name":                 `{"mcpServers":{"openab\u002dbrowser":{}}}`,
 		"twice":                           `{"mcpServers":{"openab-browser":` + leftEntry + `,"openab-browser":` + leftEntry + `}}`,
 		"one cannot read it":              `{"mcpServers":{"openab-browser":` + leftEntry,
+		"nor its escapes":                 "\ufeff" + `{"mcpServers":{"openab\u002Dbrowser":{}}}`,
 		"servers that a reader may merge": `{"mcpServers":{"openab-browser":` + leftEntry + `},"mcpServers":{}}`,
 	} {
 		for _, place := range []string{cursorServers, kiroServers, ".kiro/agents/one.json"} {
@@ -143,5 +144,35 @@ func TestALeftoverThatCannotBeRemovedKeepsTheTools(t *testing.T) {
 	}
 	if p := b.prepare(b.pod(ACP, "generic")); p.State != Bypass || !strings.Contains(p.Reason, ".kiro/agents/one.json") {
 		t.Errorf("%+v", p)
+	}
+}
+
+// What is behind a link is not parsed: escapes do not hide a name there, nor does a text that is too long to be read.
+func TestALeftoverBehindALinkHidesInNothing(t *testing.T) {
+	for name, text := range map[string]string{
+		"escapes":  `{"mcpServers":{"open\u0061b\u002Dbrowser":{"command":"x"}}}`,
+		"too long": servers(leftEntry) + strings.Repeat(" ", fileBytes),
+	} {
+		for _, link := range []string{".cursor", ".cursor/mcp.json", ".kiro/agents"} {
+			t.Run(name+" behind "+link, func(t *testing.T) {
+				b, outside := newBed(t), t.TempDir()
+				if err := os.WriteFile(filepath.Join(outside, "mcp.json"), []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				to := outside
+				if strings.HasSuffix(link, ".json") {
+					to = filepath.Join(outside, "mcp.json")
+				}
+				if err := os.MkdirAll(filepath.Dir(filepath.Join(b.dir, link)), 0o700); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.Symlink(to, filepath.Join(b.dir, link)); err != nil {
+					t.Fatal(err)
+				}
+				if p := b.prepare(b.pod(ACP, "generic")); p.State != Bypass {
+					t.Errorf("%+v", p)
+				}
+			})
+		}
 	}
 }
