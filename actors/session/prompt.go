@@ -155,7 +155,8 @@ func (x *session) keepPrompt() bool {
 // unheard tells whether the agent left by itself without having heard of the prompt, as far as that shows.
 func (x *session) unheard(err error) bool {
 	var exited *agent.Exited
-	left := errors.Is(err, agent.ErrClosed) || x.prompt.early && asError(err, &exited) && exited.Reason == "" && exited.Code == 0 && exited.Signal == 0
+	at := x.prompt.early && x.c.Now().Sub(x.prompt.heard) <= leavesWithin // it was leaving: nothing was heard of it since it got the prompt
+	left := errors.Is(err, agent.ErrClosed) || at && asError(err, &exited) && exited.Reason == "" && exited.Code == 0 && exited.Signal == 0
 	return left && x.prompt.params != nil && x.turn.phase == running && x.prompt.noise == x.prompt.noisy()
 }
 
@@ -339,6 +340,16 @@ func (x *session) touch() {
 	if x.turn.phase == running && x.prompt.params != nil {
 		x.prompt.held.Release()
 		x.prompt.params, x.prompt.held = nil, nil
+	}
+}
+
+// onInFlight is the desk's news of calls. One that was on its way when its agent was taken for one that had heard nothing says
+// otherwise: the prompt had an effect, and is given to nobody else.
+func (x *session) onInFlight(m capability.InFlight) {
+	x.tools.facade(m.Open)
+	x.touch()
+	if m.Open && x.turn.phase == waiting && x.prompt.again {
+		x.advance(evExited, reply{})
 	}
 }
 

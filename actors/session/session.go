@@ -264,8 +264,7 @@ func (x *session) Receive(c *kernel.Ctx, m kernel.Msg) error {
 	case tunnel.Changed:
 		x.onTunnel(m)
 	case capability.InFlight:
-		x.tools.facade(m.Open)
-		x.touch()
+		x.onInFlight(m)
 	case slotGranted:
 		x.onSlot(nil)
 	case suspend:
@@ -280,8 +279,7 @@ func (x *session) Receive(c *kernel.Ctx, m kernel.Msg) error {
 		x.retry = nil
 		x.out.flush()
 	case ttlPassed:
-		x.ttl = nil
-		x.end(endSuspended, errors.New("nobody was attached for agent.session_ttl"))
+		x.onTTL()
 	case prepared:
 		x.onPrepared(m)
 	case prepareOverdue:
@@ -423,6 +421,14 @@ func (x *session) armTTL() {
 	if x.client == nil && !x.occupied() && !x.over {
 		left := x.since.Add(x.s.cfg.SessionTTL).Sub(x.c.Now())
 		x.ttl = x.c.After(max(left, time.Millisecond), ttlPassed{})
+	}
+}
+
+// onTTL ends a session that nobody came back for: in the moment in which one client took it over from another it had none.
+func (x *session) onTTL() {
+	x.ttl = nil
+	if x.client == nil && !x.occupied() {
+		x.end(endSuspended, errors.New("nobody was attached for agent.session_ttl"))
 	}
 }
 

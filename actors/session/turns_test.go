@@ -173,3 +173,30 @@ func TestAPermissionLeftOpenHoldsNoCancelUp(t *testing.T) {
 		c.want(waits, endTurn)
 	})
 }
+
+// A clean exit long after the prompt may be what the prompt did, and a call that was on its way at the exit is.
+func TestAPromptThatMayHaveHadAnEffectIsNotGivenToASecondAgent(t *testing.T) {
+	for name, late := range map[string]bool{"it worked in silence": true, "its call is known behind its exit": false} {
+		t.Run(name, func(t *testing.T) {
+			inPod(t, nil, func(p *pod) {
+				c := p.client("", 0)
+				id := c.opened("[]")
+				a := p.agents.last()
+				c.prompt(id, "one")
+				a.end(endTurn)
+				req := c.prompt(id, "two")
+				if late {
+					p.after(time.Minute)
+					a.exit(0)
+				} else {
+					a.do(func(*kernel.Ctx) error { // the answer comes first, and its process has still to end
+						a.turn.Fail(&agent.Exited{})
+						ref, _ := c.session(id)
+						return ref.Tell(capability.InFlight{Open: true})
+					})
+				}
+				c.wantError(req, jsonrpc.Internal, "agent_exited")
+			})
+		})
+	}
+}
