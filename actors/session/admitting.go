@@ -15,6 +15,11 @@ type parked struct {
 // onAttach is a resume, or load, of this living session. A refused one changes nothing.
 func (x *session) onAttach(m attach) {
 	p := &parked{m, x.c.Question()}
+	if x.removal.request != nil { // what follows its end decides
+		p.held.Release()
+		p.question.Fail(kernel.ErrStopped)
+		return
+	}
 	if bad := x.judge(m.client); bad != nil {
 		x.turnAway(p, bad)
 		return

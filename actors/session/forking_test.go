@@ -155,3 +155,22 @@ func TestASessionThatTheAgentCannotDeleteStays(t *testing.T) {
 		})
 	}
 }
+
+// Of two that delete a session both are answered, and who resumes it meanwhile does not get what is about to go.
+func TestWhoComesWhileASessionIsBeingDeletedWaitsForItsEnd(t *testing.T) {
+	inPod(t, nil, func(p *pod) {
+		p.agents.offering(false, acp.SessionCapabilities{Delete: true, Resume: true})
+		c, other := p.client("k", 1), p.client("k", 1)
+		id := c.opened("[]")
+		p.agents.is(func(a *agents) { a.hold = true })
+		first, second, back := c.remove(id), other.remove(id), other.resume(id, "[]")
+		if got := other.answer(back); got != nil {
+			t.Errorf("the resume was answered %+v", got)
+		}
+		p.agents.last().end("{}")
+		c.want(first, "{}")
+		other.wantError(second, jsonrpc.InvalidParams, "")
+		other.wantError(back, jsonrpc.InvalidParams, "")
+		p.atRest()
+	})
+}

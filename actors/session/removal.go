@@ -28,6 +28,10 @@ type removal struct {
 // onRemove ends the session for good. Whoever has it loses it, and its turn ends as by a close. Without an agent that could be asked the session
 // sleeps, and the supervisor deletes it then.
 func (x *session) onRemove(m remove) {
+	if x.removal.request != nil { // somebody was first: what follows its end decides
+		x.c.Question().Fail(kernel.ErrStopped)
+		return
+	}
 	x.revoke()
 	x.cutTurn()
 	x.out.flush()
