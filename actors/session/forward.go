@@ -93,9 +93,8 @@ func (x *session) sendForward(f *forward) {
 	ticket, err := x.c.Request(x.conv.ref, agent.Request{Method: f.method, Params: params, Held: f.held, Wire: wire})
 	f.held = nil // it went with the message
 	switch {
-	case errors.Is(err, kernel.ErrStopped): // it has just died, the news is on its way: the request waits for the next one
+	case errors.Is(err, kernel.ErrStopped): // it has just died, the news is on its way, as its last words are: the request waits for the next one
 		if f.held, err = x.c.Account().Acquire(int64(len(f.params))); err == nil {
-			x.stopAgent()
 			return
 		}
 	case err == nil:
@@ -166,6 +165,7 @@ func (x *session) onForwardAnswer(a kernel.Answer) bool {
 		x.settleForward(f, nil, nil, wireError(a.Err))
 		return true
 	}
+	x.touch()
 	r, _ := a.Msg.(agent.Reply)
 	result := r.Result
 	if o, err := jsonrpc.ParseObject(result); err == nil {

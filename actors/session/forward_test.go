@@ -227,3 +227,26 @@ func TestAnAgentWithoutTheMethodIsNoFault(t *testing.T) {
 		c.want(turn, `{"stopReason":"end_turn"}`)
 	})
 }
+
+// One that waits for an agent ends with its client's ownership, which leaves the session to nobody for no time at all.
+func TestATakeoverOfARequestThatWaitsDoesNotEndTheSession(t *testing.T) {
+	inPod(t, nil, func(p *pod) {
+		c := p.client("", 1)
+		id := c.opened("[]")
+		p.after(p.s.cfg.SessionTTL + time.Hour) // the last turn is long ago
+		p.agents.last().exit(0)
+		p.agents.is(func(a *agents) { a.mute = true })
+		req := c.pass(id, "_x", "")
+		next := p.client("", 1)
+		back := next.resume(id, "")
+		p.after(time.Second)
+		c.wantError(req, jsonrpc.Busy, "superseded")
+		if a := next.answer(back); a != nil {
+			t.Fatalf("the resume was answered %+v", a.err)
+		}
+		p.agents.last().end(`{"sessionId":"inner-2"}`)
+		if a := next.answer(back); a == nil || a.err != nil {
+			t.Errorf("the resume was answered %+v", a)
+		}
+	})
+}
