@@ -167,6 +167,7 @@ func (v *supervisor) onStored(m stored) {
 		m.shelf.owed.Discharge()
 	case m.op == opPut && errors.Is(m.err, ErrLeaseLost):
 		v.unshelve(rec)
+		k.then = max(k.then, released)  // what it still says is written nowhere: who has the record may have deleted it
 		_ = rec.ref.Signal(leaseLost{}) // one that does not live has nothing to end
 	case m.op == opDelete && m.err != nil && !errors.Is(m.err, ErrLeaseLost): // then it is at least not held
 		k.failed, k.then = m.err, released

@@ -371,3 +371,28 @@ func TestPinsOfASessionOutliveThePod(t *testing.T) {
 		}
 	})
 }
+
+// Who has the record may have deleted it: what the session here still says makes no other.
+func TestALostRecordIsNotMadeAnew(t *testing.T) {
+	inPod(t, nil, func(p *pod) {
+		c := p.client("k", 1)
+		id := c.opened("[]")
+		c.prompt(id, "hello")
+		p.records.is(func(s *records) {
+			s.fail = func(op string) error {
+				if op != "put" {
+					return nil
+				}
+				delete(s.all, id)
+				_ = p.sessions.Signal(changed{change{id: id}})
+				return ErrLeaseLost
+			}
+		})
+		p.agents.last().end(endTurn)
+		if _, _, ok := p.records.has(id); ok {
+			t.Error("it is there again")
+		}
+		c.wantError(c.resume(id, "[]"), jsonrpc.InvalidParams, "")
+		p.atRest()
+	})
+}
