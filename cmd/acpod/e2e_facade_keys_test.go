@@ -97,9 +97,9 @@ func TestAKeyWhoseEndWasNotSeenIsOutcomeUnknown(t *testing.T) {
 
 	e = dial(t, p)
 	e.hello(meta)
-	e.resume(session) // its next life knows the name of no tool
+	e.resume(session) // its next life knows no tool, and of its server the name alone
 	bare := e.facadeOf("acpod.dev/facade")
-	for key, want := range map[string]string{"k": "outcome_unknown", "never used": "unknown"} {
+	for key, want := range map[string]string{"k": "outcome_unknown", "never used": "detached"} {
 		if result := bare.tool("execute_capability", keyed(key, `{"n":1}`)); result.refusal() != want {
 			t.Errorf("without the server, the key %q: %s", key, result.raw)
 		}

@@ -42,6 +42,7 @@ type extension struct {
 	frames  []frame // received, in order
 	toServe []frame // what the pod asks that waits for serveAll
 	answers map[string]frame
+	asked   map[string]string // by id: the session that a resume or load of ours is about, which its answer does not name
 	next    int
 	closed  *gws.CloseError
 	gone    bool
@@ -84,7 +85,7 @@ func tryDial(t testing.TB, p *pod, how ...dialling) (*extension, *http.Response,
 	if len(d.protocols) > 0 {
 		header.Set("Sec-WebSocket-Protocol", strings.Join(d.protocols, ", "))
 	}
-	e := &extension{t: t, answers: map[string]frame{}, servers: map[string]*mcpServer{}}
+	e := &extension{t: t, answers: map[string]frame{}, asked: map[string]string{}, servers: map[string]*mcpServer{}}
 	e.changed = sync.NewCond(&e.mu)
 	conn, response, err := gws.NewClient(listener{e}, &gws.ClientOption{
 		Addr: d.url, RequestHeader: header, HandshakeTimeout: patience, ReadMaxPayloadSize: 32 << 20, WriteMaxPayloadSize: 32 << 20,
@@ -212,6 +213,9 @@ func (e *extension) send(method string, params any) string {
 	e.mu.Lock()
 	e.next++
 	id := fmt.Sprint(e.next)
+	if about, ok := params.(object); ok && (method == "session/resume" || method == "session/load") {
+		e.asked[id], _ = about["sessionId"].(string)
+	}
 	e.mu.Unlock()
 	e.write(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":%q,"params":%s}`, id, method, encode(e.t, params)))
 	return id
@@ -340,7 +344,7 @@ func (e *extension) serverStates(session string) []serverState {
 				return body.Servers
 			}
 		case f.Method == "" && f.Result != nil:
-			if json.Unmarshal(f.Result, &body) == nil && body.SessionID == session && body.Meta["acpod.dev/servers"] != nil {
+			if json.Unmarshal(f.Result, &body) == nil && (body.SessionID == session || e.asked[string(f.ID)] == session) && body.Meta["acpod.dev/servers"] != nil {
 				_ = json.Unmarshal(body.Meta["acpod.dev/servers"], &body)
 				return body.Servers
 			}
