@@ -147,6 +147,19 @@ func (k *kin) ledBy(pid int, start uint64, add func(int)) {
 	}
 }
 
+// past tells that a process has ended and left no group and no session of its number. When another process has the number by now it is so
+// too, and what that one leaves in a group of its own is nobody's here.
+func (k *kin) past(m member) bool {
+	now, there := k.table[m.pid]
+	switch {
+	case there && now.start != m.start:
+		return true
+	case there && !now.dead():
+		return false
+	}
+	return len(k.groups[m.pid]) == 0 && len(k.sessions[m.pid]) == 0
+}
+
 func (k *kin) carries(pid int, start uint64, mark [32]byte) bool {
 	m := member{pid, start}
 	marks, read := k.marked[m]

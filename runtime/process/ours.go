@@ -29,6 +29,7 @@ type children struct {
 	inherited map[member]struct{}
 
 	begun   uint64 // how many children were begun, the guardian aside
+	between int    // how many of those do not stand in running yet
 	quietAt uint64 // begun when it was last seen that none of them, and no orphan, was left
 }
 
@@ -39,11 +40,11 @@ func (c *children) isQuiet() bool {
 	return c.begun == c.quietAt
 }
 
-// beganSoFar is for who will look and then call quietSince.
-func (c *children) beganSoFar() uint64 {
+// beganSoFar is for who will look and then call quietSince. settled says that all who have begun stand in running, or have ended.
+func (c *children) beganSoFar() (begun uint64, settled bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.begun
+	return c.begun, c.between == 0
 }
 
 // quietSince keeps that a look which began at that count found nobody.
@@ -54,20 +55,23 @@ func (c *children) quietSince(begun uint64) {
 }
 
 // start is os.StartProcess, with the child in the book before anybody could take it for a stranger.
-// The guardian is not counted: it does nothing by itself.
+// The guardian is not counted: it does nothing by itself. One that is counted is to join.
 func (c *children) start(path string, argv []string, attr *os.ProcAttr, counted bool) (*os.Process, error) {
 	c.forking.RLock()
 	defer c.forking.RUnlock()
 	if counted {
 		c.mu.Lock()
 		c.begun++
+		c.between++
 		c.mu.Unlock()
 	}
 	child, err := os.StartProcess(path, argv, attr)
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if err == nil {
-		c.mu.Lock()
 		c.pids[child.Pid]++
-		c.mu.Unlock()
+	} else if counted {
+		c.between--
 	}
 	return child, err
 }
@@ -149,6 +153,7 @@ func (c *children) join(p *Process) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.running[p] = struct{}{}
+	c.between--
 	c.parent.hear(true)
 }
 

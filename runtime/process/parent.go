@@ -140,7 +140,8 @@ func (p *Parent) look() time.Duration {
 	if ours.isQuiet() {
 		return 0
 	}
-	began, begun := time.Now(), ours.beganSoFar()
+	began := time.Now()
+	begun, settled := ours.beganSoFar()
 	running := ours.processes()
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -156,6 +157,9 @@ func (p *Parent) look() time.Duration {
 		for pid := range found {
 			known[pid] = struct{}{}
 		}
+	}
+	if now, _ := ours.beganSoFar(); !settled || now != begun {
+		return time.Since(began) // an orphan may be of a child that is not among running: the next look judges
 	}
 	p.judge(k, orphans, known, running)
 	if len(running)+len(orphans) == 0 && !k.blind && len(k.spared) <= 1+len(ours.others()) {

@@ -38,7 +38,8 @@ var parentRoles = map[string]func(*Parent) error{
 	"what left its group is noted while its parents live, and ended with them": notedEarly,
 	"an orphan of nobody is ended at the close":                                endedAtClose,
 	"what a child uses is summed up":                                           summedUp,
-	before:                                                                     leftAlone,
+	"nobody is judged while a child is being made":                             notJudged,
+	before: leftAlone,
 }
 
 const before = "who was there before is left alone, and orphans that may be theirs"
@@ -182,6 +183,31 @@ func endedWithSuspects(p *Parent) error {
 	}
 	if _, err := other.Stop(context.Background()); err != nil {
 		return err
+	}
+	return within("the orphan is ended", func() bool { return !orphan.runs() })
+}
+
+// notJudged has an orphan that could be of a child which has begun and is not known yet.
+func notJudged(p *Parent) error {
+	between := func(by int) {
+		ours.mu.Lock()
+		defer ours.mu.Unlock()
+		ours.between += by
+	}
+	between(1)
+	one, orphan, err := abandoned("")
+	if err != nil {
+		return err
+	}
+	if _, err := one.Stop(context.Background()); err != nil {
+		return err
+	}
+	if p.look(); p.Strangers() != 0 || ours.isQuiet() {
+		return fmt.Errorf("%d strangers are judged, quiet: %v", p.Strangers(), ours.isQuiet())
+	}
+	between(-1)
+	if p.look(); p.Strangers() != 1 {
+		return fmt.Errorf("%d strangers", p.Strangers())
 	}
 	return within("the orphan is ended", func() bool { return !orphan.runs() })
 }

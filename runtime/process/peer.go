@@ -4,12 +4,15 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"io/fs"
 	"net/netip"
 	"os"
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 )
 
 // Peers tells whether a connection of this machine comes from a process below this one, wherever it hides: orphans come to
@@ -55,8 +58,8 @@ type question struct {
 //
 // The socket is looked up by its addresses, and its number in the descriptors of all descendants. When none of them has
 // it, it must be in another process that can be seen, or be of a user that no descendant is: a process could pass it on,
-// or hide its descriptors. So a false no needs a socket that is held outside of this process's pid namespace. Where /proc
-// cannot be read the answer is no.
+// or hide its descriptors. In a pid namespace below the first it may be held outside of that, so there only a socket of the user of a
+// descendant that does hide them counts as one. Where /proc cannot be read the answer is no.
 func (p *Peers) Descends(peer, local netip.AddrPort) bool {
 	if p.quiet() {
 		return false
@@ -126,10 +129,11 @@ func (p *Peers) judge(questions []*question) {
 		}
 		below = p.descendants(t)
 	}
-	users := p.users(below)
+	users, hiding := p.users(below), p.users(p.hiding(below))
 	for _, q := range open {
 		_, same := users[sockets[q].uid]
-		q.descends = same && p.proc.seesAll()
+		_, may := hiding[sockets[q].uid]
+		q.descends = may || same && p.proc.seesAll()
 	}
 }
 
@@ -153,7 +157,8 @@ func (p *Peers) descendants(t table) map[int]stat {
 // among takes the questions out whose socket one of the processes holds.
 func (p *Peers) among(pids map[int]stat, open map[uint64]*question, found func(pid int, q *question)) {
 	for pid := range pids {
-		for _, inode := range p.proc.held(pid) {
+		inodes, _ := p.proc.held(pid)
+		for _, inode := range inodes {
 			if q, asked := open[inode]; asked {
 				found(pid, q)
 				delete(open, inode)
@@ -213,18 +218,30 @@ func (p proc) seesAll() bool {
 	return err == nil && namespace == first
 }
 
-// held are the inodes of the sockets that a process has open; none when its descriptors may not be read.
-func (p proc) held(pid int) []uint64 {
+// hiding are those whose descriptors may not be read, or not all.
+func (p *Peers) hiding(pids map[int]stat) map[int]stat {
+	found := map[int]stat{}
+	for pid, s := range pids {
+		if _, hides := p.proc.held(pid); hides {
+			found[pid] = s
+		}
+	}
+	return found
+}
+
+// held are the inodes of the sockets that a process has open. hides: it lives, and its descriptors may not all be read.
+func (p proc) held(pid int) (inodes []uint64, hides bool) {
 	dir, err := os.Open(p.of(pid, "fd"))
 	if err != nil {
-		return nil
+		return nil, !ended(err)
 	}
 	defer func() { _ = dir.Close() }()
-	names, _ := dir.Readdirnames(-1)
-	var inodes []uint64
+	names, err := dir.Readdirnames(-1)
+	hides = err != nil && !ended(err)
 	for _, name := range names {
 		target, err := os.Readlink(p.of(pid, "fd/"+name))
 		if err != nil {
+			hides = hides || !ended(err)
 			continue
 		}
 		if rest, ok := strings.CutPrefix(target, "socket:["); ok {
@@ -233,8 +250,11 @@ func (p proc) held(pid int) []uint64 {
 			}
 		}
 	}
-	return inodes
+	return inodes, hides
 }
+
+// ended tells that what was to be read of a process has gone, or the process.
+func ended(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) }
 
 // socket is what the system says of one.
 type socket struct {

@@ -63,6 +63,12 @@ func (f fakeProc) socket(file, local, remote, uid string, inode int) {
 	f.write("net/"+file, string(old)+fmt.Sprintf("   0: %s %s 01 00000000:00000000 02:00000000 00000000 %5s        0 %d 2 0 20 4 30 10 -1\n", local, remote, uid, inode))
 }
 
+// below makes it a pid namespace below the first.
+func (f fakeProc) below() {
+	_ = os.Remove(filepath.Join(string(f.proc), "self/ns/pid"))
+	f.link("self/ns/pid", "pid:[4026532999]")
+}
+
 const (
 	peerHex, podHex   = "0100007F:9C40", "0100007F:1F90" // 127.0.0.1:40000 and :8080
 	peerWide, podWide = "0000000000000000FFFF00000100007F:9C40", "0000000000000000FFFF00000100007F:1F90"
@@ -119,8 +125,25 @@ func TestAPeerIsJudgedByWhoHoldsItsSocket(t *testing.T) {
 		"one that may be outside of the namespace": {func(f fakeProc) {
 			f.process(200, 100, 200, 100, "7")
 			f.socket("tcp", peerHex, podHex, "7", 2000)
-			_ = os.Remove(filepath.Join(string(f.proc), "self/ns/pid"))
-			f.link("self/ns/pid", "pid:[4026532999]")
+			f.below()
+		}, false, false, false},
+		"one that hides, in a namespace that others may be outside of": {func(f fakeProc) {
+			f.process(200, 100, 200, 100, "7")
+			f.write("200/fd", "") // cannot be listed
+			f.socket("tcp", peerHex, podHex, "7", 2000)
+			f.below()
+		}, false, true, false},
+		"one that hides some, in a namespace that others may be outside of": {func(f fakeProc) {
+			f.process(200, 100, 200, 100, "7")
+			f.write("200/fd/4", "") // cannot be read as a link
+			f.socket("tcp", peerHex, podHex, "7", 2000)
+			f.below()
+		}, false, true, false},
+		"one outside of the namespace beside one that hides, of another user": {func(f fakeProc) {
+			f.process(200, 100, 200, 100, "8")
+			f.write("200/fd", "")
+			f.socket("tcp", peerHex, podHex, "7", 2000)
+			f.below()
 		}, false, false, false},
 		"the other direction of the connection": {func(f fakeProc) { // the pod's own end
 			f.process(200, 100, 200, 100, "7", 2000)
@@ -245,5 +268,53 @@ func TestWhatBelongsToAGroupIsFoundWhereverItWent(t *testing.T) {
 				t.Errorf("found %v, want %v", got, c.want)
 			}
 		})
+	}
+}
+
+func TestWhatWasNotedIsKeptAsLongAsSomethingBearsItsNumber(t *testing.T) {
+	noted := member{300, 3000}
+	for name, c := range map[string]struct {
+		make func(fakeProc)
+		past bool
+	}{
+		"it lives":                   {func(f fakeProc) { f.process(300, 1, 300, 300, "7") }, false},
+		"it left one in its group":   {func(f fakeProc) { f.process(310, 1, 300, 1, "7") }, false},
+		"it left one in its session": {func(f fakeProc) { f.process(310, 1, 310, 300, "7") }, false},
+		"nothing is left":            {func(f fakeProc) { f.process(310, 1, 310, 310, "7") }, true},
+		"another has its number":     {func(f fakeProc) { f.write("300/stat", "300 (x) S 1 1 1 0 -1 0 0 0 0 0 1 1 0 0 20 0 1 0 3001 0 7") }, true},
+		"another has its number and leads one": {func(f fakeProc) {
+			f.write("300/stat", "300 (x) S 1 300 300 0 -1 0 0 0 0 0 1 1 0 0 20 0 1 0 3001 0 7")
+			f.process(310, 300, 300, 300, "7")
+		}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFakeProc(t)
+			c.make(f)
+			k, err := newKin(f.proc, 100, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := k.past(noted); got != c.past {
+				t.Errorf("past: %v", got)
+			}
+		})
+	}
+}
+
+func TestALookThatIsOlderThanTheEndOfAStopNotesNothing(t *testing.T) {
+	f := newFakeProc(t)
+	f.process(200, 100, 200, 100, "7")
+	f.process(210, 200, 210, 210, "7")
+	k, err := newKin(f.proc, 100, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &Process{group: Group{PGID: 200, Start: 2000, SID: 100}}
+	if p.note(k, nil); len(p.strays.noted) != 1 {
+		t.Fatalf("noted %v", p.strays.noted)
+	}
+	p.forget()
+	if p.note(k, nil); len(p.strays.noted) != 0 {
+		t.Errorf("noted %v, and nobody will take it back", p.strays.noted)
 	}
 }

@@ -14,6 +14,7 @@ const maxStrays = 1024
 type strays struct {
 	mu    sync.Mutex
 	noted map[member]Group // as the guardian was told
+	over  bool             // all are gone: nothing is noted any more
 }
 
 func (s *strays) members() map[member]struct{} {
@@ -58,10 +59,13 @@ func (p *Process) note(k *kin, orphans []int) map[int]stat {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for m, told := range s.noted {
-		if now, there := k.table[m.pid]; (!there || now.start != m.start || now.dead()) && len(k.groups[m.pid]) == 0 && len(k.sessions[m.pid]) == 0 {
+		if k.past(m) {
 			delete(s.noted, m)
 			p.spec.Guardian.Remove(told)
 		}
+	}
+	if s.over { // this table is older than the end of the stop
+		return found
 	}
 	for pid, one := range found {
 		m := member{pid, one.start}
@@ -85,7 +89,7 @@ func (p *Process) forget() {
 	for _, told := range p.strays.noted {
 		p.spec.Guardian.Remove(told)
 	}
-	p.strays.noted = nil
+	p.strays.noted, p.strays.over = nil, true
 }
 
 // chase sends sig to the group at once, and whenever it is called to those outside that did not get it yet; KILL to all.
