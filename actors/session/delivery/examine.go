@@ -94,7 +94,7 @@ func (f *folder) writable(dir string) error {
 		}
 		dir = path.Dir(dir)
 	}
-	name := path.Join(dir, fmt.Sprintf(".acpod-doctor.%d", temporaries.Add(1)))
+	name := path.Join(dir, temporary("acpod-doctor"))
 	if err := f.write(name, nil, 0o600); err != nil {
 		return fmt.Errorf("%s cannot be written: %w; make it writable, or set another agent.delivery", dir, plainly(err))
 	}

@@ -2,6 +2,7 @@ package delivery
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -10,7 +11,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"syscall"
 )
 
@@ -83,35 +83,47 @@ func slurp(file *os.File) (fs.FileInfo, []byte, error) {
 	return info, text, nil
 }
 
-// follow finds what a link inside the folder leads to, so that a rename replaces that and not the link.
+// follow finds what links inside the folder lead to, so that a rename replaces that and not a link. As for the system, ".." is the folder
+// above the one that a link leads to, and not above the one that the link stands in.
 func (f *folder) follow(name string) (string, error) {
-	for range 16 {
-		info, err := f.root.Lstat(name)
-		if errors.Is(err, fs.ErrNotExist) {
-			return name, nil
+	at, rest := ".", strings.Split(name, "/")
+	for links := 0; len(rest) > 0; {
+		step := rest[0]
+		rest = rest[1:]
+		switch step {
+		case "", ".":
+			continue
+		case "..":
+			if at == "." {
+				return "", errLinkOut
+			}
+			at = path.Dir(at)
+			continue
 		}
+		next := path.Join(at, step)
+		info, err := f.root.Lstat(next)
+		switch {
+		case errors.Is(err, fs.ErrNotExist) && slices.Contains(rest, ".."):
+			return "", fs.ErrNotExist
+		case errors.Is(err, fs.ErrNotExist):
+			return path.Join(next, path.Join(rest...)), nil
+		case err != nil:
+			return "", plainly(err)
+		case info.Mode()&fs.ModeSymlink == 0:
+			at = next
+			continue
+		}
+		to, err := f.root.Readlink(next)
 		if err != nil {
 			return "", plainly(err)
 		}
-		if info.Mode()&fs.ModeSymlink == 0 {
-			return name, nil
-		}
-		to, err := f.root.Readlink(name)
-		if err != nil {
-			return "", plainly(err)
-		}
-		if path.IsAbs(to) {
+		if links++; path.IsAbs(to) || links > 16 {
 			return "", errLinkOut
 		}
-		if name = path.Join(path.Dir(name), to); name == ".." || strings.HasPrefix(name, "../") {
-			return "", errLinkOut
-		}
+		rest = append(strings.Split(to, "/"), rest...)
 	}
-	return "", errLinkOut
+	return at, nil
 }
-
-// temporaries numbers the temporary files of this process.
-var temporaries atomic.Uint64
 
 // store replaces a file by that text, whole or not at all, if it is still what was read; it is on the disk then. made are the folders
 // that it had to make, the outermost first.
@@ -120,24 +132,27 @@ func (f *folder) store(was found, text []byte, mode fs.FileMode) (made []string,
 	if made, err = f.makeFolders(dir); err != nil {
 		return nil, plainly(err)
 	}
-	temporary := path.Join(dir, fmt.Sprintf(".%s.openab-tmp.%d.%d", path.Base(was.name), os.Getpid(), temporaries.Add(1)))
+	beside := path.Join(dir, temporary(path.Base(was.name)))
 	defer func() {
 		if err != nil {
-			_ = f.root.Remove(temporary)
+			_ = f.root.Remove(beside)
 			f.unmake(made)
 		}
 	}()
-	if err = f.write(temporary, text, mode); err != nil {
+	if err = f.write(beside, text, mode); err != nil {
 		return nil, plainly(err)
 	}
 	if f.moved(was) {
 		return nil, errBusy
 	}
-	if err = f.root.Rename(temporary, was.name); err != nil {
+	if err = f.root.Rename(beside, was.name); err != nil {
 		return nil, plainly(err)
 	}
 	return made, plainly(f.syncFolder(dir))
 }
+
+// temporary is a name that no other process has: the first of every container has the same pid, and one that was killed leaves its file.
+func temporary(of string) string { return "." + of + ".openab-tmp." + rand.Text() }
 
 func (f *folder) write(name string, text []byte, mode fs.FileMode) error {
 	file, err := f.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)

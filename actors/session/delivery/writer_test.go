@@ -248,6 +248,25 @@ func TestALinkIsFollowedInsideTheWorkdirAndNotOut(t *testing.T) {
 	}
 }
 
+// A link in a folder that is a link itself starts where that folder really is: the agent reads there, and nowhere else.
+func TestALinkBehindALinkedFolderIsFollowedAsTheSystemDoes(t *testing.T) {
+	b := newBed(t)
+	b.write("config/shared/mcp.json", servers(leftEntry))
+	b.write("config/cursor/other", "")
+	for from, to := range map[string]string{".cursor": "config/cursor", "config/cursor/mcp.json": "../shared/mcp.json"} {
+		if err := os.Symlink(to, filepath.Join(b.dir, from)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ready(t, b.prepare(b.pod(File, "cursor")))
+	if text := b.read(".cursor/mcp.json"); !strings.Contains(text, `"openab"`) || strings.Contains(text, `"`+directName+`"`) {
+		t.Errorf("the agent reads\n%s", text)
+	}
+	if text := b.read("shared/mcp.json"); text != "absent" {
+		t.Errorf("beside it was written\n%s", text)
+	}
+}
+
 // What somebody else wrote between a look and the writing is never written over.
 func TestAFileThatChangedMeanwhileIsNotWrittenOver(t *testing.T) {
 	for name, meanwhile := range map[string]func(b *bed){
