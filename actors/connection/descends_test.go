@@ -1,64 +1,34 @@
 package connection
 
 import (
+	"context"
+	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/netip"
-	"strings"
-	"sync/atomic"
 	"testing"
 )
 
-func TestAKeylessClientThatDescendsFromThePodIsRefused(t *testing.T) {
-	var asked atomic.Int32
-	var peer, local atomic.Value
-	descends := func(p, l netip.AddrPort) bool {
-		asked.Add(1)
-		peer.Store(p)
-		local.Store(l)
-		return true
-	}
+func TestAClientOfALoopbackAddressIsOfThisMachineWhateverItsOwnIs(t *testing.T) {
 	for name, c := range map[string]struct {
-		cfg    Config
-		header http.Header
-		asked  int32
-		status int
+		peer, local string
+		keys        int
+		asked       bool
 	}{
-		"keyless":                        {Config{Descends: descends}, nil, 1, http.StatusForbidden},
-		"keyless, not an upgrade":        {Config{Descends: descends}, http.Header{"Upgrade": nil}, 0, http.StatusUpgradeRequired},
-		"keyless, of a foreign page":     {Config{Descends: descends}, http.Header{"Origin": {"https://evil.example"}}, 0, http.StatusForbidden},
-		"with a key":                     {Config{Descends: descends, Keys: []Key{NewKey("k", "secret")}}, http.Header{"Authorization": {"Bearer secret"}}, 0, http.StatusSwitchingProtocols},
-		"keyless, and nobody is a child": {Config{Descends: func(netip.AddrPort, netip.AddrPort) bool { return false }}, nil, 0, http.StatusSwitchingProtocols},
+		"by loopback":                          {"127.0.0.1:40000", "127.0.0.1:8080", 0, true},
+		"bound to another address":             {"192.0.2.2:40000", "127.0.0.1:8080", 0, true},
+		"by IPv6, bound to another address":    {"[fd00::2]:40000", "[::1]:8080", 0, true},
+		"from elsewhere":                       {"192.0.2.9:40000", "192.0.2.2:8080", 0, false},
+		"with keys, which say more than a pid": {"127.0.0.1:40000", "127.0.0.1:8080", 1, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			asked.Store(0)
-			p := startPod(t, c.cfg)
-			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.server.URL+"/acp", nil)
-			must(t, err)
-			request.Header = http.Header{
-				"Connection": {"Upgrade"}, "Upgrade": {"websocket"}, "Sec-Websocket-Version": {"13"}, "Sec-Websocket-Key": {"dGhlIHNhbXBsZSBub25jZQ=="},
-			}
-			for name, values := range c.header {
-				request.Header[name] = values
-			}
-			response, err := p.server.Client().Do(request)
-			must(t, err)
-			defer func() { _ = response.Body.Close() }()
-			if response.StatusCode != c.status || asked.Load() != c.asked {
-				t.Errorf("status %d, asked %d times", response.StatusCode, asked.Load())
-			}
-			if c.asked == 0 {
-				return
-			}
-			if got := local.Load().(netip.AddrPort).String(); "http://"+got != p.server.URL || !peer.Load().(netip.AddrPort).Addr().IsLoopback() {
-				t.Errorf("asked of %v to %v", peer.Load(), got)
-			}
-			text := make([]byte, 512)
-			n, _ := response.Body.Read(text)
-			if !strings.Contains(string(text[:n]), "acp.auth_key") {
-				t.Errorf("it says %q", text[:n])
-			}
-			if stats := p.gateway.Stats(); stats.Refused["descendant"] != 1 {
-				t.Errorf("counted: %v", stats.Refused)
+			asked := false
+			g := &Gateway{cfg: Config{Keys: make([]Key, c.keys), Descends: func(netip.AddrPort, netip.AddrPort) bool { asked = true; return true }}}
+			r := httptest.NewRequest(http.MethodGet, "/acp", nil)
+			r.RemoteAddr = c.peer
+			r = r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, net.Addr(net.TCPAddrFromAddrPort(netip.MustParseAddrPort(c.local)))))
+			if got := g.descends(r); got != c.asked || asked != c.asked {
+				t.Errorf("descends %v, asked %v", got, asked)
 			}
 		})
 	}

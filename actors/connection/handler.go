@@ -90,14 +90,19 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	seated = true
 }
 
-// descends asks whose process the client is.
+// descends asks whose process the client is. A client of a loopback address is on this machine, whatever address it has given itself: who binds
+// another one of the machine's connects all the same.
 func (g *Gateway) descends(r *http.Request) bool {
 	if g.cfg.Descends == nil || len(g.cfg.Keys) > 0 {
 		return false
 	}
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
 	local, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
-	return err == nil && ok && peer.Addr().Unmap().IsLoopback() && g.cfg.Descends(peer, local.AddrPort())
+	if err != nil || !ok {
+		return false
+	}
+	here := local.AddrPort().Addr().Unmap().IsLoopback() || peer.Addr().Unmap().IsLoopback()
+	return here && g.cfg.Descends(peer, local.AddrPort())
 }
 
 // turnAway refuses before the upgrade.
