@@ -131,6 +131,11 @@ func (x *session) afterwards(m kernel.Msg) {
 		if x.leaving != nil && m.Ticket == x.dropping {
 			x.dropped(m)
 		}
+	case storeOverdue:
+		if x.leaving != nil && m.ticket == x.dropping {
+			x.c.Cancel(m.ticket)
+			x.dropped(kernel.Answer{Err: errStoreHangs})
+		}
 	case kernel.Leased:
 		m.Lease().Release()
 	}

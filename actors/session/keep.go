@@ -2,7 +2,9 @@ package session
 
 import (
 	"bytes"
+	"errors"
 	"slices"
+	"time"
 
 	"github.com/acpod/acpod/actors/capability"
 	"github.com/acpod/acpod/protocol/acp"
@@ -59,6 +61,24 @@ func (x *session) keep() {
 	if err != nil {
 		x.keeping = kernel.Ticket{}
 		x.kept(err)
+		return
+	}
+	x.c.After(keepWait, storeOverdue{ticket})
+}
+
+// keepWait is how long a session waits for its record: as long as one operation that is under way and its own may take. A disk that hangs ends
+// neither, and a client must have its answer.
+const keepWait = 2*storeWait + time.Second
+
+// storeOverdue says that the supervisor has not answered what was asked of it about the record.
+type storeOverdue struct{ ticket kernel.Ticket }
+
+var errStoreHangs = errors.New("the state directory does not answer")
+
+func (x *session) onStoreOverdue(ticket kernel.Ticket) {
+	if ticket == x.keeping {
+		x.c.Cancel(ticket)
+		x.kept(errStoreHangs)
 	}
 }
 

@@ -396,3 +396,32 @@ func TestALostRecordIsNotMadeAnew(t *testing.T) {
 		p.atRest()
 	})
 }
+
+func TestADiskThatHangsKeepsNobodyWaitingForEver(t *testing.T) {
+	inPod(t, nil, func(p *pod) {
+		c := p.client("k", 1)
+		free := make(chan struct{})
+		p.records.is(func(s *records) {
+			s.fail = func(string) error {
+				s.mu.Unlock()
+				<-free
+				s.mu.Lock()
+				return nil
+			}
+		})
+		req := c.open("[]")
+		p.after(keepWait)
+		if a := c.answer(req); a == nil || a.err != nil {
+			t.Fatalf("the session was answered %+v", a)
+		}
+		closing := uint64(0)
+		for id := range c.sessions {
+			closing = c.close(id)
+		}
+		p.after(keepWait)
+		c.wantError(closing, jsonrpc.Internal, "internal")
+		close(free)
+		p.settle()
+		p.atRest()
+	})
+}

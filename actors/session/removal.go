@@ -92,6 +92,7 @@ func (x *session) farewell(r *request, why error) {
 		r.give(x.id, nil, nil, wireError(err))
 	} else {
 		x.leaving, x.dropping = r, ticket
+		x.c.After(keepWait, storeOverdue{ticket})
 	}
 	x.end(endClosed, why)
 }

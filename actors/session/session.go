@@ -273,6 +273,8 @@ func (x *session) Receive(c *kernel.Ctx, m kernel.Msg) error {
 		x.onRemove(m)
 	case removeOverdue:
 		x.onRemoveOverdue()
+	case storeOverdue:
+		x.onStoreOverdue(m.ticket)
 	case leaseLost:
 		x.onLeaseLost()
 	case flush:
