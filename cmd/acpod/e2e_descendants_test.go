@@ -57,9 +57,9 @@ func TestAnAgentGetsNeitherIntoThePodNorAwayFromIt(t *testing.T) {
 	p.await("what the agent and its helper use, in the tree", func() bool {
 		return used("processes") == 2 && used("rss_bytes") > 1<<20
 	})
-	if p.figure("acpod_pod_agents_processes") < 4 || p.figure("acpod_pod_agents_rss_bytes") < 4<<20 {
-		t.Errorf("%v agents' processes use %v bytes", p.figure("acpod_pod_agents_processes"), p.figure("acpod_pod_agents_rss_bytes"))
-	}
+	p.await("what all agents use, in the metrics", func() bool {
+		return p.figure("acpod_pod_agents_processes") >= 4 && p.figure("acpod_pod_agents_rss_bytes") > 4<<20
+	})
 
 	e.call("session/close", object{"sessionId": one})
 	p.await("the end of the helper of the session that was closed", func() bool { return !slices.Contains(p.processes(), ofOne) })

@@ -47,7 +47,11 @@ func TestMoreThanTenThousandToolsAreCutAndTold(t *testing.T) {
 	t.Parallel()
 	s := newEvil(t, evilScript{Name: "many", Paging: "three", Count: 10_050})
 	_, a := startEvil(t, providersConfig, s)
-	seen := a.search(`{"query":"plain_77","limit":5}`)
+	var seen searchAnswer
+	until(t, "the list of so many tools", func() bool { // a search waits 10 s for it, which a busy machine may need for more
+		seen = a.search(`{"query":"plain_77","limit":5}`)
+		return seen.Total > 0
+	})
 	if seen.Total == 0 || seen.Total > 10_000 || !strings.Contains(seen.without("many"), "10000") && !strings.Contains(seen.without("many"), "10,000") {
 		t.Errorf("total %d, unavailable %+v", seen.Total, seen.Unavailable)
 	}
