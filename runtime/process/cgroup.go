@@ -149,17 +149,17 @@ func (g *Cgroups) open(pid int) error {
 
 // sweep removes what pods have left that are gone, with what is still in it.
 func (g *Cgroups) sweep() {
-	left, _ := filepath.Glob(filepath.Join(g.dir, cgroupPrefix+"-*"))
-	for _, dir := range left {
+	left, _ := os.ReadDir(g.dir) // no pattern: systemd escapes names with what means something in one
+	for _, entry := range left {
 		var pid int
 		var start uint64
-		if n, _ := fmt.Sscanf(filepath.Base(dir), cgroupPrefix+"-%d-%d-", &pid, &start); n != 2 {
+		if n, _ := fmt.Sscanf(entry.Name(), cgroupPrefix+"-%d-%d-", &pid, &start); n != 2 {
 			continue
 		}
 		if s, err := readStat(pid); err == nil && s.start == start {
 			continue
 		}
-		one := &cgroup{dir: dir, remove: g.remove}
+		one := &cgroup{dir: filepath.Join(g.dir, entry.Name()), remove: g.remove}
 		one.kill()
 		one.close()
 	}

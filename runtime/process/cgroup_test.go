@@ -11,7 +11,10 @@ import (
 // fakeCgroup is a folder that looks like a cgroup. What the kernel does when its files are written is not in it.
 func fakeCgroup(t *testing.T, controllers string) (dir string, g *Cgroups) {
 	t.Helper()
-	dir = t.TempDir()
+	dir = filepath.Join(t.TempDir(), `app-acpod\x2dpod[1].service`) // as systemd writes it
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
 	for name, text := range map[string]string{"cgroup.controllers": controllers, "cgroup.subtree_control": "", "cgroup.procs": ""} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
