@@ -97,8 +97,8 @@ func (r *record) close(remove bool) {
 // of living pods are not touched. It returns the groups that it ended; a folder that does not exist holds none. A
 // pod calls it at its start, before its first child.
 func Sweep(folder string) ([]Group, error) {
-	names, err := filepath.Glob(filepath.Join(folder, "*"+recordSuffix))
-	if err != nil {
+	entries, err := os.ReadDir(folder) // no pattern: a folder may be called by what means something in one
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, err
 	}
 	var groups []Group
@@ -109,8 +109,11 @@ func Sweep(folder string) ([]Group, error) {
 		}
 	}()
 	var failed error
-	for _, name := range names {
-		f, err := os.OpenFile(name, os.O_RDWR, 0)
+	for _, entry := range entries {
+		if !strings.HasSuffix(entry.Name(), recordSuffix) {
+			continue
+		}
+		f, err := os.OpenFile(filepath.Join(folder, entry.Name()), os.O_RDWR, 0)
 		if err != nil {
 			if !errors.Is(err, os.ErrNotExist) {
 				failed = errors.Join(failed, err)

@@ -98,7 +98,7 @@ func (p *Process) chase(sig syscall.Signal) func() {
 	first := true
 	return func() {
 		found := p.look()
-		if first || sig == syscall.SIGKILL {
+		if (first || sig == syscall.SIGKILL) && p.group.ours() { // its number may be another's by now
 			signalGroup(p.group.PGID, sig)
 		}
 		if sig == syscall.SIGKILL {
