@@ -100,6 +100,8 @@ func (v *supervisor) Receive(c *kernel.Ctx, m kernel.Msg) error {
 		v.onErrandClaim(m)
 	case learnAgain:
 		v.learn()
+	case located:
+		v.look(m.listed)
 	case listed:
 		v.onListed(m)
 	case taken:

@@ -21,6 +21,7 @@ type conversation struct {
 	noise   func() int64  // lines of the process that said nothing to us; nil before it is ready
 	id      string        // the agent's own session id
 	asked   question      // what opens it
+	about   string        // the id that the question names
 	tried   uint8         // questions that this process has refused for good
 	entry   bool          // the question under way has the facade's entry
 	quiet   bool          // what it says of what was said before is nobody's: it brings a conversation back and has had no prompt yet
@@ -169,7 +170,7 @@ func (x *session) askToOpen() {
 	about := x.recalling()
 	q := about.next(x.conv.info)
 	servers := x.agentServers()
-	x.conv.phase, x.conv.entry, x.conv.asked = newing, servers != nil, q
+	x.conv.phase, x.conv.entry, x.conv.asked, x.conv.about = newing, servers != nil, q, about.id
 	params := newForAgent(x.folders, servers, x.meta)
 	if q != askNew {
 		params, _ = acp.WithSessionID(params, about.id) // they are an object
@@ -197,7 +198,7 @@ func (x *session) onNewOverdue() {
 		return
 	}
 	x.c.Cancel(x.conv.ticket)
-	x.newFailed(errNewTimeout)
+	x.newFailed(&openError{x.conv.asked, errNewTimeout})
 }
 
 // onNew is the agent's answer to what opens its session.
@@ -213,7 +214,11 @@ func (x *session) onNew(a kernel.Answer) {
 	id, q := x.inner, x.conv.asked
 	if q == askNew || q == askFork {
 		var err error
-		if id, err = agentSessionID(result.Result); err != nil {
+		if id, err = agentSessionID(result.Result); err == nil && q == askFork && id == x.conv.about {
+			err = errSameSession
+		}
+		if err != nil {
+			err = &openError{q, err}
 			x.stopAgent()
 			x.agentFailed(err)
 			return

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/acpod/acpod/protocol/acp"
 	"github.com/acpod/acpod/protocol/jsonrpc"
 	"github.com/acpod/acpod/runtime/kernel"
 )
@@ -73,7 +74,8 @@ type listed struct {
 	client Client
 	req    uint64
 	owed   *kernel.Obligation
-	cwd    string
+	cwd    string // "" = of every folder
+	real   string // the folder that it stands for in session/new; cwd where there is none
 	after  *listing
 	found  []listing
 	err    error
@@ -88,13 +90,39 @@ func (v *supervisor) onList(m List) {
 		return
 	}
 	l := listed{client: m.Client, req: m.Req, cwd: strings.Clone(cwd), after: after}
-	if m.Client.Secret() == [32]byte{} { // nobody knows it again
-		v.answerList(l)
+	l.real, l.owed = l.cwd, v.c.Own("answer", releaseAnswer("", m.Client, m.Req))
+	if cwd != "" {
+		v.locate(l)
 		return
 	}
-	l.owed = v.c.Own("answer", releaseAnswer("", m.Client, m.Req))
-	v.lists = append(v.lists, l)
-	v.list()
+	v.look(l)
+}
+
+// located is a listed whose folder was looked for.
+type located struct{ listed }
+
+// locate finds the folder that session/new would have opened a session in, off the turn. Each list does it beside all others: a folder that
+// hangs keeps nobody else waiting.
+func (v *supervisor) locate(l listed) {
+	workdir, resolve := v.s.cfg.Workdir, v.s.folders
+	v.c.Go("folders", func(context.Context) kernel.Msg {
+		if folders, bad := resolve(workdir, &Params{SessionParams: acp.SessionParams{Cwd: l.cwd}}); bad == nil {
+			l.real = folders.Cwd
+		} // else it is gone, and its sessions may not be
+		return located{l}
+	})
+}
+
+// look asks the store, where it may know something.
+func (v *supervisor) look(l listed) {
+	if l.client.Secret() != [32]byte{} {
+		v.lists = append(v.lists, l)
+		v.list()
+		return
+	}
+	if l.owed.Discharge() { // nobody knows it again
+		v.answerList(l)
+	}
 }
 
 // list has the store look, for a few at a time: what it finds is only let go of when it was looked through.
@@ -137,7 +165,7 @@ func (v *supervisor) onListed(m listed) {
 func (v *supervisor) answerList(m listed) {
 	var mine []listing
 	add := func(l listing) {
-		if (m.cwd == "" || m.cwd == l.cwd) && (m.after == nil || m.after.before(l) < 0) {
+		if (m.cwd == "" || m.cwd == l.cwd || m.real == l.cwd) && (m.after == nil || m.after.before(l) < 0) {
 			mine = append(mine, l)
 		}
 	}

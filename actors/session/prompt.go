@@ -164,8 +164,14 @@ func (x *session) unheard(err error) bool {
 func (x *session) onPromptAnswer(a kernel.Answer) {
 	x.prompt.ticket = kernel.Ticket{}
 	if a.Err == nil {
-		r, _ := a.Msg.(agent.Reply)
-		x.advance(evAnswer, reply{result: r.Result, lease: a.Lease})
+		m, _ := a.Msg.(agent.Reply)
+		r := reply{result: m.Result, lease: a.Lease}
+		if _, ok := stopReason(m.Result); !ok {
+			a.Lease.Release()
+			x.c.Refuse("malformed_answer")
+			r = reply{err: wireError(errNoReason)}
+		}
+		x.advance(evAnswer, r)
 		return
 	}
 	e := evExited
@@ -259,7 +265,7 @@ var cancelledResult = []byte(`{"stopReason":"cancelled"}`)
 func (x *session) settle(out outcome, r reply) {
 	switch out {
 	case cancelled:
-		if stopReason(r.result) != acp.StopCancelled {
+		if reason, _ := stopReason(r.result); reason != acp.StopCancelled {
 			r.lease.Release()
 			r = reply{result: cancelledResult}
 		}
@@ -353,14 +359,14 @@ func (x *session) onInFlight(m capability.InFlight) {
 	}
 }
 
-// stopReason reads the reason of a prompt's result, "" when there is none.
-func stopReason(result []byte) string {
+// stopReason reads the reason of a prompt's result; false when there is none, or one that is no text.
+func stopReason(result []byte) (string, bool) {
 	o, err := jsonrpc.ParseObject(result)
 	if err != nil {
-		return ""
+		return "", false
 	}
-	reason, _ := o.Text("stopReason")
-	return reason
+	raw, _ := o.Get("stopReason")
+	return jsonrpc.String(raw)
 }
 
 // maxFate bounds what last_turn keeps of an agent's error.
@@ -369,7 +375,8 @@ const maxFate = 4 << 10
 // turnFate is the member that tells how a turn ended: "stopReason":… or "error":….
 func turnFate(r reply) []byte {
 	if r.err == nil {
-		return jsonrpc.AppendString([]byte(`"stopReason":`), stopReason(r.result))
+		reason, _ := stopReason(r.result)
+		return jsonrpc.AppendString([]byte(`"stopReason":`), reason)
 	}
 	object := r.err.AppendObject(nil)
 	if len(object) > maxFate {

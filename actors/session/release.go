@@ -55,7 +55,7 @@ func wireError(err error) *jsonrpc.Error {
 		return jsonrpc.InternalError(jsonrpc.ReasonAgentTimeout, err.Error())
 	case errors.Is(err, kernel.ErrShutdown):
 		return jsonrpc.Draining(0)
-	case errors.Is(err, errNoSession), errors.Is(err, tunnel.ErrGone):
+	case errors.Is(err, errNoSession), errors.Is(err, errSameSession), errors.Is(err, errNoReason), errors.Is(err, tunnel.ErrGone):
 		return jsonrpc.InternalError(jsonrpc.ReasonInternal, err.Error())
 	}
 	return jsonrpc.InternalError(jsonrpc.ReasonAgentExited, "the agent is gone")
@@ -65,6 +65,24 @@ func overloaded(o *kernel.Overloaded) *jsonrpc.Error {
 	return jsonrpc.Overloaded(jsonrpc.OverloadData{Scope: o.Scope, Limit: o.Limit, Used: o.Used, Size: o.Size, RetryAfter: o.RetryAfter})
 }
 
-var errNoSession = errors.New("the agent's answer to session/new is no object with one sessionId: check that agent.command speaks ACP version 1")
+// What an agent may make of the question that opens its session, beside its own errors: each is told in an openError.
+var (
+	errNoSession   = errors.New("no object with one sessionId: check that agent.command speaks ACP version 1")
+	errSameSession = errors.New("the id of the session that was to be copied: it has no copy, and to delete one would delete both; check that the agent's session/fork opens another")
+	errNewTimeout  = errors.New("nothing within agent.new_timeout")
+)
 
-var errNewTimeout = errors.New("the agent did not answer session/new within agent.new_timeout")
+// errNoReason is a prompt's result that does not say how the turn ended.
+var errNoReason = errors.New("the agent's answer to session/prompt is no object with a stopReason that is a string: check that agent.command speaks ACP version 1")
+
+// openError is why a question that opens a conversation came to nothing, with its name.
+type openError struct {
+	asked question
+	err   error
+}
+
+func (e *openError) Error() string {
+	return "the agent's answer to " + e.asked.method() + " is " + e.err.Error()
+}
+
+func (e *openError) Unwrap() error { return e.err }

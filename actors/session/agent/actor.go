@@ -14,7 +14,7 @@ import (
 // The scopes under which the actor counts what it skips or drops; they show in Node.Refused.
 const (
 	ScopeStdin     = "agent_stdin"      // a notification or answer for which there was no room
-	ScopeJunk      = "junk_line"        // a line that is no JSON-RPC
+	ScopeJunk      = "junk_line"        // a line that is no JSON-RPC, or an answer that is none
 	ScopeLong      = "long_line"        // a line over Config.LineBytes
 	ScopeUnknown   = "unknown_response" // an answer to nothing that is open: late, double or invented
 	ScopeDuplicate = "duplicate_answer" // a Respond to a request that is not open (any more)

@@ -211,6 +211,8 @@ func (f *fake) do(c call) {
 	case "twice":
 		f.say(result(c.ID, "1"), result(c.ID, "2"), result(jsontext.Value("9999"), "3"), result(jsontext.Value(`"x"`), "4"),
 			`{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"?"}}`, update("after"))
+	case "malformed":
+		f.say(strings.ReplaceAll(unquoted(c.Params), "ID", string(c.ID)))
 	case "string-id":
 		f.say(result(jsontext.Value(strconv.Quote(string(c.ID))), "true"))
 	case "both": // what an older library writes

@@ -112,9 +112,10 @@ func (p *reading) line(ctx context.Context, line []byte, lease *kernel.Lease) {
 	}
 	frame, fault := jsonrpc.Scan(line)
 	if fault != nil && frame.Kind != jsonrpc.Response {
+		answered := p.malformed(line)
 		lease.Release()
 		p.junk(len(line))
-		if fault.Kind == jsonrpc.Request && !fault.ID.IsNull() && !fault.ID.IsZero() {
+		if !answered && fault.Kind == jsonrpc.Request && !fault.ID.IsNull() && !fault.ID.IsZero() {
 			p.reply(jsonrpc.AppendFault(nil, fault))
 		}
 		return
