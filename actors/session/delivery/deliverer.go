@@ -8,6 +8,7 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/acpod/acpod/runtime/kernel"
 )
@@ -34,6 +35,7 @@ type Deliverer struct {
 	turn   chan struct{} // has room for one: files and record are worked on by one at a time
 	record record
 	told   map[string]bool // what was logged of leftovers, so that it is said once
+	seen   seen            // files without leftovers
 }
 
 // New makes a deliverer; nothing is read or written yet.
@@ -41,7 +43,7 @@ func New(cfg Config) *Deliverer {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Deliverer{cfg: cfg, log: cfg.Log, pod: thisPod(), turn: make(chan struct{}, 1), record: record{dir: cfg.State}, told: map[string]bool{}}
+	return &Deliverer{cfg: cfg, log: cfg.Log, pod: thisPod(), turn: make(chan struct{}, 1), record: record{dir: cfg.State}, told: map[string]bool{}, seen: seen{now: time.Now}}
 }
 
 // Mode is what is configured.
@@ -225,62 +227,15 @@ func (d *Deliverer) clean(ctx context.Context, choice string) {
 		d.log.Error(d.record.aside.Error())
 		d.record.aside = nil
 	}
-	for _, w := range append([]written(nil), d.record.list...) {
-		if w.Choice == choice || w.Pod != d.pod && w.Pod.lives() {
-			continue
-		}
-		if err := d.erase(ctx, w); err != nil {
-			d.log.Warn("an entry of a former delivery cannot be removed; it will be tried again", "file", kernel.Escape(w.Path, 200), "entry", w.Name, "error", err)
+	var former []written
+	for _, w := range d.record.list {
+		if w.Choice != choice && (w.Pod == d.pod || !w.Pod.lives()) {
+			former = append(former, w)
 		}
 	}
-}
-
-// writeAll writes all that an agent's configuration needs. The first place has to succeed; of the others, what is wrong is said.
-func (d *Deliverer) writeAll(ctx context.Context, f *folder, profile *Profile, mode Mode, cwd, proxy, choice string) (reason string, err error) {
-	url := d.cfg.FacadeURL
-	if proxy != "" {
-		url = proxy
-	}
-	var said []string
-	for i := range profile.Files {
-		place := &profile.Files[i]
-		entry := place.http(url)
-		if mode == Bridge {
-			entry = place.stdio(d.cfg.Bridge)
-		}
-		names, err := place.names(f, cwd)
-		if err != nil {
-			said = append(said, err.Error())
-		}
-		for _, name := range names {
-			list := []want{{path: name, toml: place.TOML, table: place.Servers, name: EntryName, entry: entry, proxy: proxy}}
-			if place.Workdir {
-				list[0].ours = staticEntry
-			}
-			if place.Grants != "" {
-				list = append(list, want{path: name, table: place.Grants, name: "@" + EntryName, proxy: proxy})
-			}
-			for _, w := range list {
-				err := d.write(ctx, f, w, choice)
-				own, isOwn := errors.AsType[*OwnError](err)
-				if err != nil {
-					err = fmt.Errorf("%s %w", kernel.Escape(name, 200), told(err))
-				}
-				switch {
-				case err == nil:
-				case i == 0 && !(isOwn && own.Usable):
-					return "", err
-				default:
-					d.log.Warn("an agent's configuration", "file", kernel.Escape(name, 200), "what", err.Error())
-					said = append(said, err.Error())
-				}
-				if err != nil {
-					break // no grant without the entry
-				}
-			}
-		}
-	}
-	return kernel.Escape(strings.Join(said, "; "), 400), nil
+	d.eraseAll(ctx, former, func(w written, err error) {
+		d.log.Warn("an entry of a former delivery cannot be removed; it will be tried again", "file", kernel.Escape(w.Path, 200), "entry", w.Name, "error", err)
+	})
 }
 
 // told says what to do about an error of a file.
@@ -353,7 +308,7 @@ func (e *DirectError) Error() string {
 // migrate takes out what is provably ours, and gives what is kept; nil = nothing is.
 func (d *Deliverer) migrate(ctx context.Context, f *folder, folders []string) error {
 	var kept []Leftover
-	for _, l := range leftovers(ctx, f, folders, true) {
+	for _, l := range leftovers(ctx, f, folders, true, &d.seen) {
 		if l.Why == "" {
 			d.log.Warn("removed an entry that led around the pod's policy", "file", kernel.Escape(l.Path, 200))
 			continue
@@ -384,14 +339,15 @@ func (d *Deliverer) Withdraw(ctx context.Context, url string) {
 		return
 	}
 	defer unlock()
-	for _, w := range append([]written(nil), d.record.list...) {
-		if w.Proxy != url {
-			continue
-		}
-		if err := d.erase(ctx, w); err != nil {
-			d.log.Warn("the entry of a session's proxy was not removed", "file", kernel.Escape(w.Path, 200), "error", err)
+	var own []written
+	for _, w := range d.record.list {
+		if w.Proxy == url {
+			own = append(own, w)
 		}
 	}
+	d.eraseAll(ctx, own, func(w written, err error) {
+		d.log.Warn("the entry of a session's proxy was not removed", "file", kernel.Escape(w.Path, 200), "error", err)
+	})
 }
 
 var errNoHTTP = errors.New("the agent takes no MCP servers over http (mcpCapabilities.http), and this pod has no socket for the bridge")

@@ -8,6 +8,7 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"time"
 )
 
 // Examine looks for what leads around the pod's policy in agent.workdir, and in folders below it in which a session may be opened. It changes
@@ -22,7 +23,7 @@ func Examine(cfg Config) ([]Leftover, error) {
 		return nil, plainly(err)
 	}
 	defer f.close()
-	return leftovers(context.Background(), f, f.below(), false), nil
+	return leftovers(context.Background(), f, f.below(), false, &seen{now: time.Now}), nil
 }
 
 // How far Examine looks: a project, and what stands in it, of some dozens of projects.
@@ -95,7 +96,7 @@ func (f *folder) writable(dir string) error {
 		dir = path.Dir(dir)
 	}
 	name := path.Join(dir, temporary("acpod-doctor"))
-	if err := f.write(name, nil, 0o600); err != nil {
+	if err := f.write(name, nil, 0o600, nil); err != nil {
 		return fmt.Errorf("%s cannot be written: %w; make it writable, or set another agent.delivery", dir, plainly(err))
 	}
 	return f.root.Remove(name)

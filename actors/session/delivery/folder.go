@@ -21,6 +21,8 @@ const fileBytes = 1 << 20
 type folder struct {
 	root *os.Root
 	path string // real and absolute
+	// unsynced are the folders below it in which a name is not on the disk yet.
+	unsynced map[string]bool
 }
 
 func openFolder(dir string) (*folder, error) {
@@ -28,7 +30,7 @@ func openFolder(dir string) (*folder, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &folder{root, dir}, nil
+	return &folder{root: root, path: dir, unsynced: map[string]bool{}}, nil
 }
 
 func (f *folder) close() { _ = f.root.Close() }
@@ -128,6 +130,14 @@ func (f *folder) follow(name string) (string, error) {
 // store replaces a file by that text, whole or not at all, if it is still what was read; it is on the disk then. made are the folders
 // that it had to make, the outermost first.
 func (f *folder) store(was found, text []byte, mode fs.FileMode) (made []string, err error) {
+	if made, err = f.replace(was, text, mode); err != nil {
+		return nil, err
+	}
+	return made, f.sync()
+}
+
+// replace is store for one of many files: that it is this file which has the name is on the disk after the next sync.
+func (f *folder) replace(was found, text []byte, mode fs.FileMode) (made []string, err error) {
 	dir := path.Dir(was.name)
 	if made, err = f.makeFolders(dir); err != nil {
 		return nil, plainly(err)
@@ -139,7 +149,7 @@ func (f *folder) store(was found, text []byte, mode fs.FileMode) (made []string,
 			f.unmake(made)
 		}
 	}()
-	if err = f.write(beside, text, mode); err != nil {
+	if err = f.write(beside, text, mode, was.info); err != nil {
 		return nil, plainly(err)
 	}
 	if f.moved(was) {
@@ -148,18 +158,32 @@ func (f *folder) store(was found, text []byte, mode fs.FileMode) (made []string,
 	if err = f.root.Rename(beside, was.name); err != nil {
 		return nil, plainly(err)
 	}
-	return made, plainly(f.syncFolder(dir))
+	f.unsynced[dir] = true
+	return made, nil
+}
+
+// sync puts on the disk what was replaced.
+func (f *folder) sync() error {
+	for dir := range f.unsynced {
+		if err := f.syncFolder(dir); err != nil {
+			return plainly(err)
+		}
+		delete(f.unsynced, dir)
+	}
+	return nil
 }
 
 // temporary is a name that no other process has: the first of every container has the same pid, and one that was killed leaves its file.
 func temporary(of string) string { return "." + of + ".openab-tmp." + rand.Text() }
 
-func (f *folder) write(name string, text []byte, mode fs.FileMode) error {
+// write makes a file, in the place of that one, if there is one.
+func (f *folder) write(name string, text []byte, mode fs.FileMode, instead fs.FileInfo) error {
 	file, err := f.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
 	_, err = file.Write(text)
+	giveTo(file, instead)
 	if err == nil && mode != 0o600 {
 		err = file.Chmod(mode)
 	}
@@ -167,6 +191,25 @@ func (f *folder) write(name string, text []byte, mode fs.FileMode) error {
 		err = file.Sync()
 	}
 	return errors.Join(err, file.Close())
+}
+
+// giveTo leaves a file to the owner and the group of the one that it replaces. Whoever may not do that owns what it writes, as every editor does.
+func giveTo(file *os.File, instead fs.FileInfo) {
+	if instead == nil {
+		return
+	}
+	info, err := file.Stat()
+	if err != nil {
+		return
+	}
+	is, ok := info.Sys().(*syscall.Stat_t)
+	was, ok2 := instead.Sys().(*syscall.Stat_t)
+	if !ok || !ok2 || is.Uid == was.Uid && is.Gid == was.Gid {
+		return
+	}
+	if file.Chown(int(was.Uid), int(was.Gid)) != nil {
+		_ = file.Chown(-1, int(was.Gid)) // any of its own groups everybody may give
+	}
 }
 
 var errReadOnly = errors.New("it is read-only")

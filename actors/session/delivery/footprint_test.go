@@ -33,7 +33,7 @@ func TestTheWorstFileFitsTheFootprint(t *testing.T) {
 		runtime.ReadMemStats(&before)
 		if row.toml {
 			d := New(Config{})
-			_, _, err := d.compose(found{text: row.text}, want{toml: true, table: "mcp_servers", name: EntryName, entry: profileNamed("codex").Files[0].http(facadeURL)}, &written{TOML: true, Table: "mcp_servers", Name: EntryName}, nil)
+			_, _, err := d.compose(row.text, want{toml: true, table: "mcp_servers", name: EntryName, entry: profileNamed("codex").Files[0].http(facadeURL)}, &written{TOML: true, Table: "mcp_servers", Name: EntryName}, nil)
 			if err != nil {
 				t.Errorf("%s: %v", name, err)
 			}

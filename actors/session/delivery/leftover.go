@@ -71,10 +71,11 @@ func loopback(address string) bool {
 	return err == nil && ip.IsLoopback()
 }
 
-// leftovers looks in all places below those folders, which are relative to f, and takes out what is provably ours when it may change something.
-func leftovers(ctx context.Context, f *folder, folders []string, change bool) (list []Leftover) {
+// leftovers looks in all places below those folders, which are relative to f, and takes out what is provably ours when it may change
+// something. What s has seen is not looked at.
+func leftovers(ctx context.Context, f *folder, folders []string, change bool, s *seen) (list []Leftover) {
 	for _, dir := range folders {
-		cursor, _ := direct(ctx, f, path.Join(dir, cursorServers), change)
+		cursor, _ := direct(ctx, f, path.Join(dir, cursorServers), change, s)
 		list = append(list, cursor...)
 		files := []string{path.Join(dir, kiroServers)}
 		agents, err := f.matches(path.Join(dir, kiroAgents))
@@ -84,26 +85,35 @@ func leftovers(ctx context.Context, f *folder, folders []string, change bool) (l
 		}
 		kept := false
 		for _, name := range append(files, agents...) {
-			some, foreign := direct(ctx, f, name, change)
+			some, foreign := direct(ctx, f, name, change, s)
 			list, kept = append(list, some...), kept || foreign
 		}
 		if kept { // the grant may be for what is kept
 			continue
 		}
 		for _, name := range agents {
-			list = append(list, ungrant(ctx, f, name, change)...)
+			list = append(list, ungrant(ctx, f, name, change, s)...)
 		}
 	}
 	return list
 }
 
 // direct looks for the entry in one file. foreign: there is one that stays.
-func direct(ctx context.Context, f *folder, name string, change bool) (list []Leftover, foreign bool) {
+func direct(ctx context.Context, f *folder, name string, change bool, s *seen) (list []Leftover, foreign bool) {
+	if s.has(f, name, hasNoServer) {
+		return nil, false
+	}
 	is := ""
 	_, err := f.edit(ctx, name, func(was found) ([]byte, error) {
 		var text []byte
 		if text, is = withoutDirect(was.text); is == ours && change {
 			return text, nil
+		}
+		switch {
+		case !mentions(was.text):
+			s.add(f, name, was.info, hasNoServer|hasNoGrant)
+		case is == "":
+			s.add(f, name, was.info, hasNoServer)
 		}
 		return nil, nil
 	})
@@ -125,7 +135,7 @@ const ours = "ours"
 
 // withoutDirect judges the entry of a file's text: "" = there is none, ours, with the text less it, or why it is kept.
 func withoutDirect(text []byte) (rest []byte, is string) {
-	if !bytes.Contains(text, []byte("openab")) && !bytes.Contains(text, []byte(`\u`)) {
+	if !mentions(text) {
 		return nil, ""
 	}
 	doc, err := read(false, text)
@@ -154,6 +164,11 @@ func withoutDirect(text []byte) (rest []byte, is string) {
 	return rest, ours
 }
 
+// mentions tells whether a text can have the name at all, of the server or of its grant: there is no other way to write its letters.
+func mentions(text []byte) bool {
+	return bytes.Contains(text, []byte("openab")) || bytes.Contains(text, []byte(`\u`))
+}
+
 // named tells whether a text has the server's name somewhere, as it is or in escapes of JSON: its agent may read what we cannot.
 func named(text []byte) bool {
 	plain := escape.ReplaceAllFunc(text, func(e []byte) []byte {
@@ -166,12 +181,15 @@ func named(text []byte) bool {
 var escape = regexp.MustCompile(`\\u[0-9a-fA-F]{4}`)
 
 // ungrant takes the grant out of a file of a Kiro agent.
-func ungrant(ctx context.Context, f *folder, name string, change bool) []Leftover {
+func ungrant(ctx context.Context, f *folder, name string, change bool, s *seen) []Leftover {
+	if s.has(f, name, hasNoGrant) {
+		return nil
+	}
 	granted := false
 	_, err := f.edit(ctx, name, func(was found) ([]byte, error) {
 		text := was.text
 		granted = false
-		for {
+		for mentions(text) {
 			doc, err := read(false, text)
 			has := false
 			if err == nil { // else its agent cannot read it either
@@ -188,6 +206,9 @@ func ungrant(ctx context.Context, f *folder, name string, change bool) []Leftove
 			if err != nil {
 				return nil, err
 			}
+		}
+		if !granted {
+			s.add(f, name, was.info, hasNoGrant)
 		}
 		if !granted || !change {
 			return nil, nil

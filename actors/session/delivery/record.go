@@ -33,10 +33,10 @@ type written struct {
 	Pod      pod      `json:"pod"`             // who relies on it
 }
 
-// same tells whether two are about one place.
-func (w written) same(v written) bool {
-	return w.Root == v.Root && w.Path == v.Path && w.Table == v.Table && w.Name == v.Name
-}
+// place is where something is written.
+type place struct{ root, path, table, name string }
+
+func (w written) place() place { return place{w.Root, w.Path, w.Table, w.Name} }
 
 // pod is a process, by a name that no later one has.
 type pod struct {
@@ -183,18 +183,22 @@ func (r *record) save() error {
 	return err
 }
 
-// put adds what is about to be written; what stood for that place stays beside it until settled says how it went.
-func (r *record) put(w written) error {
-	if len(r.list) >= manyPlaces { // folders come and go
+// put adds what is about to be written, all at once; what stood for those places stays beside it until settled says how it went.
+func (r *record) put(list ...written) error {
+	if len(list) == 0 {
+		return nil
+	}
+	if len(r.list)+len(list) > manyPlaces { // folders come and go
 		r.list = slices.DeleteFunc(r.list, func(old written) bool {
 			_, err := os.Lstat(filepath.Join(old.Root, filepath.FromSlash(old.Path)))
 			return errors.Is(err, fs.ErrNotExist)
 		})
 	}
-	r.list = append(r.list, w)
+	before := len(r.list)
+	r.list = append(r.list, list...)
 	err := r.save()
 	if err != nil {
-		r.list = r.list[:len(r.list)-1]
+		r.list = r.list[:before]
 	}
 	return err
 }
@@ -202,23 +206,35 @@ func (r *record) put(w written) error {
 // manyPlaces is when the record is looked through for files that are gone.
 const manyPlaces = 1000
 
-// settled leaves of all that is recorded of a place those alone.
-func (r *record) settled(of written, kept ...written) error {
+// outcome is all that is recorded of a place from then on.
+type outcome struct {
+	of   place
+	kept []written
+}
+
+// settled leaves of all that is recorded of those places what is kept of each: the record is written once.
+func (r *record) settled(list ...outcome) error {
+	places, kept := map[place]bool{}, 0
+	for _, o := range list {
+		places[o.of] = true
+		kept += len(o.kept)
+	}
 	before := len(r.list)
-	r.list = slices.DeleteFunc(r.list, func(w written) bool { return w.same(of) })
-	if len(kept) == 0 && before == len(r.list) {
+	r.list = slices.DeleteFunc(r.list, func(w written) bool { return places[w.place()] })
+	if kept == 0 && before == len(r.list) {
 		return nil
 	}
-	r.list = append(r.list, kept...)
+	for _, o := range list {
+		r.list = append(r.list, o.kept...)
+	}
 	return r.save()
 }
 
-// of is what is recorded of a place: what was written last, and before that, what may still stand there.
-func (r *record) of(place written) (list []written) {
+// places is what is recorded of each: what was written last, and before that, what may still stand there.
+func (r *record) places() map[place][]written {
+	all := map[place][]written{}
 	for _, w := range r.list {
-		if w.same(place) {
-			list = append(list, w)
-		}
+		all[w.place()] = append(all[w.place()], w)
 	}
-	return list
+	return all
 }

@@ -41,15 +41,19 @@ func (d *tomlDocument) entry(table, name string) (any, bool, error) {
 
 func (d *tomlDocument) insert(table, name string, entry []pair) (change, error) {
 	var b strings.Builder
+	end := "\n"
+	if at := bytes.IndexByte(d.text, '\n'); at > 0 && d.text[at-1] == '\r' { // as the lines of the file end
+		end = "\r\n"
+	}
 	if n := len(d.text); n > 0 {
 		if d.text[n-1] != '\n' {
-			b.WriteByte('\n')
+			b.WriteString(end)
 		}
-		b.WriteByte('\n')
+		b.WriteString(end)
 	}
-	fmt.Fprintf(&b, "[%s.%s]\n", table, name)
+	fmt.Fprintf(&b, "[%s.%s]%s", table, name, end)
 	for _, p := range entry {
-		fmt.Fprintf(&b, "%s = %s\n", p.name, p.value)
+		fmt.Fprintf(&b, "%s = %s%s", p.name, p.value, end)
 	}
 	return change{len(d.text), len(d.text), b.String()}, nil
 }

@@ -2,14 +2,8 @@ package delivery
 
 import (
 	"bytes"
-	"context"
 	"encoding/json/v2"
-	"errors"
-	"fmt"
-	"io/fs"
 	"strings"
-
-	"github.com/acpod/acpod/runtime/kernel"
 )
 
 // want is one thing that has to stand in a file of an agent's.
@@ -52,73 +46,17 @@ func (w *want) value() (any, error) {
 	return value, err
 }
 
-// write puts it into the file, unless it is there, and records that first.
-func (d *Deliverer) write(ctx context.Context, f *folder, w want, choice string) error {
-	for range 8 {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		if err := d.writeOnce(f, w, choice); !errors.Is(err, errBusy) {
-			return err
-		}
-	}
-	return errBusy
-}
-
-func (d *Deliverer) writeOnce(f *folder, w want, choice string) error {
-	value, err := w.value()
-	if err != nil {
-		return err
-	}
-	was, err := f.load(w.path)
-	if err != nil {
-		return err
-	}
-	next := written{Root: f.path, Path: w.path, TOML: w.toml, Table: w.table, Name: w.name, Grant: w.entry == nil, Digest: digest(value), Proxy: w.proxy, Choice: choice, Pod: d.pod}
-	known := d.record.of(next)
-	if len(known) > 0 {
-		last := known[len(known)-1]
-		next.Created, next.Made, next.Mode = last.Created, last.Made, last.Mode
-	}
-	text, kept, err := d.compose(was, w, &next, known)
-	if err != nil || text == nil {
-		if err == nil && kept != nil && (kept.Choice != choice || kept.Pod != d.pod) {
-			kept.Choice, kept.Pod = choice, d.pod
-			err = d.record.settled(next, *kept)
-		}
-		return err
-	}
-	if f.readOnly(was) {
-		return errReadOnly
-	}
-	if len(known) == 0 {
-		next.Created = was.info == nil
-		if was.info != nil {
-			next.Mode = uint32(was.info.Mode().Perm())
-		}
-	}
-	if err := d.record.put(next); err != nil {
-		return fmt.Errorf("cannot be noted in the state folder: %w", plainly(err))
-	}
-	made, err := f.store(was, text, 0o600)
-	if err != nil {
-		return errors.Join(err, d.record.settled(next, known...))
-	}
-	next.Made = append(next.Made, made...)
-	return d.record.settled(next, next)
-}
-
 // compose says what the file becomes, and fills in what is recorded of it. A nil text is no change; kept is then what is recorded already.
-func (d *Deliverer) compose(was found, w want, next *written, known []written) (text []byte, kept *written, err error) {
-	if len(bytes.TrimSpace(was.text)) == 0 && w.entry != nil {
+func (d *Deliverer) compose(was []byte, w want, next *written, known []written) (text []byte, kept *written, err error) {
+	if len(bytes.TrimSpace(was)) == 0 && w.entry != nil {
 		next.Inserted = wholeFile(w)
-		return append(bytes.Clone(was.text), next.Inserted...), nil, nil
+		return append(bytes.Clone(was), next.Inserted...), nil, nil
 	}
-	doc, err := read(w.toml, was.text)
+	doc, err := read(w.toml, was)
 	if err != nil {
 		return nil, nil, err
 	}
-	text = was.text
+	text = was
 	there, found, err := present(doc, *next)
 	if err != nil {
 		return nil, nil, err
@@ -202,65 +140,6 @@ func (d *Deliverer) usable(value any) bool {
 	}
 	all, err := json.Marshal(entry)
 	return here && err == nil && strings.Contains(string(all), TokenVariable)
-}
-
-// erase takes out of a file what was written into it, if it still is that.
-func (d *Deliverer) erase(ctx context.Context, w written) error {
-	f, err := openFolder(w.Root)
-	if errors.Is(err, fs.ErrNotExist) {
-		return d.record.settled(w)
-	}
-	if err != nil {
-		return plainly(err)
-	}
-	defer f.close()
-	for range 8 {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		if err = d.eraseOnce(f, w); !errors.Is(err, errBusy) {
-			break
-		}
-	}
-	if err != nil {
-		return err
-	}
-	return d.record.settled(w)
-}
-
-func (d *Deliverer) eraseOnce(f *folder, w written) error {
-	was, err := f.load(w.Path)
-	if err != nil || was.info == nil {
-		return err
-	}
-	if len(bytes.TrimSpace(was.text)) == 0 {
-		return nil
-	}
-	doc, err := read(w.TOML, was.text)
-	if err != nil {
-		return err
-	}
-	value, found, err := present(doc, w)
-	switch {
-	case err != nil || !found:
-		return err
-	case digest(value) != w.Digest && recorded(d.record.of(w), digest(value)) == nil:
-		d.log.Info("an entry that this pod wrote was changed since: it is kept", "file", kernel.Escape(w.Path, 200), "entry", w.Name)
-		return nil
-	}
-	text, err := cutOut(was.text, doc, w)
-	if err != nil {
-		return err
-	}
-	if w.Created && empty(text, w.Table) {
-		return f.discard(was, w.Made)
-	}
-	mode := asItWas(was)
-	if w.Mode != 0 {
-		mode = fs.FileMode(w.Mode).Perm()
-	}
-	_, err = f.store(was, text, mode)
-	return err
 }
 
 // cutOut takes out the very bytes that were put in, where they still stand as they did; else what the file's syntax says belongs to the entry.

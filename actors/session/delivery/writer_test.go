@@ -34,6 +34,8 @@ func TestAnAgentsConfigurationGetsTheEntryAndIsTheSameAfterwards(t *testing.T) {
 		"cursor, another server":        {"cursor", ".cursor/mcp.json", `{"mcpServers":{"a":{"command":"\u0061"}},"z":1.0e2}`, `{"mcpServers":{"openab": ` + cursor + `, "a":{"command":"\u0061"}},"z":1.0e2}`},
 		"cursor, CR LF":                 {"cursor", ".cursor/mcp.json", "{\r\n  \"mcpServers\": {\r\n    \"a\": {}\r\n  }\r\n}\r\n", "{\r\n  \"mcpServers\": {\r\n    \"openab\": " + cursor + ",\r\n    \"a\": {}\r\n  }\r\n}\r\n"},
 		"opencode, comments and commas": {"opencode", "opencode.jsonc", "// mine\n{\n  // servers\n  \"mcp\": {\n    // of a\n    \"a\": {\"type\": \"local\",}, // behind\n  }, /* end */\n}\n", "// mine\n{\n  // servers\n  \"mcp\": {\n    \"openab\": " + opencode + ",\n    // of a\n    \"a\": {\"type\": \"local\",}, // behind\n  }, /* end */\n}\n"},
+		"codex, CR LF":                  {"codex", ".codex/config.toml", "# mine\r\n[a]\r\nb = 1\r\n", "# mine\r\n[a]\r\nb = 1\r\n\r\n" + strings.ReplaceAll(codex, "\n", "\r\n")},
+		"codex, CR LF, no end":          {"codex", ".codex/config.toml", "a = 1\r\nb = 2", "a = 1\r\nb = 2\r\n\r\n" + strings.ReplaceAll(codex, "\n", "\r\n")},
 		"codex, comments and tables":    {"codex", ".codex/config.toml", "# mine\nmodel = 'x' # y\n\n[mcp_servers.a]\ncommand = \"a\"\n# end", "# mine\nmodel = 'x' # y\n\n[mcp_servers.a]\ncommand = \"a\"\n# end\n\n" + codex},
 	} {
 		t.Run(name, func(t *testing.T) {
