@@ -145,6 +145,9 @@ func (x *session) sendPrompt() {
 // prompt did, and so may a crash at any time: what a prompt has done is never done twice.
 const leavesWithin = time.Second
 
+// goneWithin is how long after it got such a prompt a process that was leaving has ended: real agents take up to three seconds for it.
+const goneWithin = 3 * time.Second
+
 // keepPrompt pays for the prompt once more, until the agent shows life.
 func (x *session) keepPrompt() bool {
 	held, err := x.c.Account().Acquire(int64(len(x.prompt.params)))
@@ -155,7 +158,7 @@ func (x *session) keepPrompt() bool {
 // unheard tells whether the agent left by itself without having heard of the prompt, as far as that shows.
 func (x *session) unheard(err error) bool {
 	var exited *agent.Exited
-	at := x.prompt.early && x.c.Now().Sub(x.prompt.heard) <= leavesWithin // it was leaving: nothing was heard of it since it got the prompt
+	at := x.prompt.early && x.c.Now().Sub(x.prompt.heard) <= goneWithin // it was leaving: nothing was heard of it since it got the prompt
 	left := errors.Is(err, agent.ErrClosed) || at && asError(err, &exited) && exited.Reason == "" && exited.Code == 0 && exited.Signal == 0
 	return left && x.prompt.params != nil && x.turn.phase == running && x.prompt.noise == x.prompt.noisy()
 }

@@ -112,9 +112,9 @@ func (p *reading) line(ctx context.Context, line []byte, lease *kernel.Lease) {
 	}
 	frame, fault := jsonrpc.Scan(line)
 	if fault != nil && frame.Kind != jsonrpc.Response {
+		p.junk(len(line)) // before its request is answered: who hears of that finds it counted
 		answered := p.malformed(line)
 		lease.Release()
-		p.junk(len(line))
 		if !answered && fault.Kind == jsonrpc.Request && !fault.ID.IsNull() && !fault.ID.IsZero() {
 			p.reply(jsonrpc.AppendFault(nil, fault))
 		}
