@@ -1,11 +1,6 @@
 package bridge
 
-import (
-	"bytes"
-	"errors"
-	"os"
-	"strconv"
-)
+import processes "github.com/acpod/acpod/runtime/process"
 
 // depth is how many processes stand between a relay and its agent at most: shells, wrappers, launchers of packages.
 const depth = 32
@@ -65,26 +60,6 @@ func agentOf(read table, find func(pid int, start uint64) (Agent, bool), pid, se
 
 // system reads /proc.
 func system(pid int) (process, error) {
-	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	if err != nil {
-		return process{}, err
-	}
-	return parseStat(text)
-}
-
-var errStat = errors.New("bridge: /proc/<pid>/stat is not as it should be")
-
-// parseStat finds the fields behind the name, which is in parentheses and may hold anything.
-func parseStat(text []byte) (process, error) {
-	const parent, start = 4 - 3, 22 - 3 // field numbers of proc(5), from the third on
-	fields := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])
-	if len(fields) <= start || bytes.IndexByte(text, ')') < 0 {
-		return process{}, errStat
-	}
-	ppid, bad := strconv.Atoi(string(fields[parent]))
-	began, worse := strconv.ParseUint(string(fields[start]), 10, 64)
-	if bad != nil || worse != nil || ppid < 0 {
-		return process{}, errStat
-	}
-	return process{ppid, began}, nil
+	parent, start, err := processes.Born(pid)
+	return process{parent, start}, err
 }

@@ -11,16 +11,19 @@ import (
 
 func TestAnyNameInProcStatIsPassedOver(t *testing.T) {
 	rest := " S 2 77 88 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 123456 789 10"
-	for _, name := range []string{"sh", "a b", ") R 1 2 3", "))((", ""} {
+	for _, name := range []string{"sh", "a b", ") R 1 2 3", "))((", "", "a b) S 1 (x", "new\nline"} {
 		got, err := parseStat([]byte("42 (" + name + ")" + rest))
 		if want := (stat{state: 'S', ppid: 2, pgrp: 77, sid: 88, start: 123456, cpu: 26, rss: 10, threads: 1}); err != nil || got != want {
 			t.Errorf("%q: %+v, %v", name, got, err)
 		}
 	}
-	for _, bad := range []string{"", "42 (sh", "42 (sh) S 1 2", "42 (sh) S 2 x 88 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 123456 789"} {
+	for _, bad := range []string{"", "42", "42 (sh", "42 (sh) S", "42 (sh) S x" + strings.Repeat(" 1", 30), "42 (sh) S -1" + strings.Repeat(" 1", 30), "42 (sh) S 1 2", "42 (sh) S 2 x 88 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 123456 789"} {
 		if _, err := parseStat([]byte(bad)); err == nil {
 			t.Errorf("%q was read", bad)
 		}
+	}
+	if parent, start, err := Born(os.Getpid()); err != nil || parent != os.Getppid() || start == 0 {
+		t.Errorf("our own: %d, %d, %v", parent, start, err)
 	}
 	own, err := readStat(os.Getpid())
 	if err != nil || own.pgrp != syscall.Getpgrp() || own.start == 0 || own.dead() {

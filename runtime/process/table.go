@@ -56,6 +56,9 @@ func parseStat(b []byte) (stat, error) {
 	if err := errors.Join(err0, err1, err2, err3); err != nil {
 		return stat{}, fmt.Errorf("/proc stat: %w", err)
 	}
+	if ppid < 0 {
+		return stat{}, errors.New("/proc stat has no parent")
+	}
 	s := stat{state: fields[0][0], ppid: ppid, pgrp: pgrp, sid: sid, start: start}
 	for _, field := range fields[11:15] { // utime, stime, cutime, cstime
 		ticks, _ := strconv.ParseUint(string(field), 10, 64)

@@ -9,10 +9,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 	"syscall"
 	"time"
+
+	"github.com/acpod/acpod/runtime/process"
 )
 
 // written is one thing that a pod has put into a file of an agent's. It is recorded before it is there.
@@ -52,19 +52,11 @@ func (p pod) lives() bool { return p.Start != 0 && born(p.PID) == p.Start }
 
 // born is when a process started, in the kernel's ticks since boot; 0 = there is none.
 func born(pid int) uint64 {
-	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	_, start, err := process.Born(pid)
 	if err != nil {
 		return 0
 	}
-	fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:])) // the name before it may have any byte
-	if len(fields) < 20 {
-		return 0
-	}
-	n, err := strconv.ParseUint(fields[19], 10, 64)
-	if err != nil {
-		return 0
-	}
-	return n
+	return start
 }
 
 // record is the list of what was written, in the state folder. It is read and written under its lock.
