@@ -75,7 +75,7 @@ const (
 )
 
 func (p convPhase) String() string {
-	return [...]string{"none", "waiting for a place", "preparing", "starting", "session/new", "alive", "stopping"}[p]
+	return [...]string{"none", "waiting for a place", "preparing", "starting", "opening", "alive", "stopping"}[p]
 }
 
 func (v *conversation) noisy() int64 {
