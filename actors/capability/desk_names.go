@@ -7,32 +7,31 @@ import (
 )
 
 // nameAll gives names to all that is listed, and has none. Those of configured servers come first: of two new tools of one name theirs keeps
-// it. A session that has named nothing takes over what other sessions were given alike.
+// it. A session takes over what other sessions were given alike, as far as that changes nothing that it was given before.
 func (d *desk) nameAll(c *kernel.Ctx, v *View) {
-	n, before := d.cfg.Roster.size(), d.names
-	if n > 0 {
-		lists := make([]*List, n)
+	before, named := d.names, true
+	var lists []*List
+	if n := d.cfg.Roster.size(); n > 0 {
+		lists = make([]*List, n)
 		for i := range lists {
 			lists[i] = v.list(i)
 		}
-		if d.lists == nil {
-			d.adopt(c, lists)
-		}
-		if !slices.Equal(d.lists, lists) {
-			if d.extend(c, before, d.cfg.Roster.offered(lists)) {
+		if !slices.Equal(d.lists, lists) && !d.adopt(c, lists) {
+			if named = d.extend(c, before, d.cfg.Roster.offered(lists)); named {
 				d.lists = lists
 			}
 		}
 		d.pinConfigured(lists)
 	}
-	d.extend(c, before, v.offered())
+	named = d.extend(c, before, v.offered()) && named
+	if !named || len(d.names.name) >= d.limits.Names {
+		v.crowded = d.names.without(d.cfg.Roster.offered(lists), v.offered())
+	}
 }
 
-// adopt takes the names that sessions begin with.
-func (d *desk) adopt(c *kernel.Ctx, lists []*List) {
-	if len(d.names.meaning) > 0 || len(d.names.also) > 0 {
-		return
-	}
+// adopt takes the names that sessions begin with, and reports whether that was possible: these leave to each tool of this session the name that
+// it has, and to each name its meaning.
+func (d *desk) adopt(c *kernel.Ctx, lists []*List) bool {
 	account := c.Kernel().Account()
 	if d.bill.free {
 		account = nil
@@ -40,27 +39,35 @@ func (d *desk) adopt(c *kernel.Ctx, lists []*List) {
 	base, err := d.cfg.Roster.base(account, lists)
 	if err != nil {
 		c.Refuse("names")
-		return
+		return false
+	}
+	next, ok := d.names.rebased(&base.names)
+	if !ok || !d.renamed(c, next) {
+		if account != nil {
+			d.cfg.Roster.leave(base)
+		}
+		return false
 	}
 	if account != nil {
+		d.cfg.Roster.leave(d.base)
 		d.base = base
 	}
-	d.names = names{base: &base.names}
 	d.lists = lists
+	return true
 }
 
-// extend gives names to what is offered and has none; false when there is no room for that.
+// extend gives names to what is offered and has none, to as much as a session may name; false when there is no room on its account.
 func (d *desk) extend(c *kernel.Ctx, before names, offered []binding) bool {
-	next := d.names.extendSince(before, offered)
-	if next.count() == d.names.count() {
-		return true
+	next, whole := d.names.extendSince(before, offered, d.limits.Names)
+	if !whole {
+		c.Refuse("names")
 	}
-	return d.renamed(c, next)
+	return next.count() == d.names.count() || d.renamed(c, next)
 }
 
 // renamed takes another book of names, when it can be paid for.
 func (d *desk) renamed(c *kernel.Ctx, next names) bool {
-	if len(next.name) > d.limits.Names || !d.bill.pay(c.Account(), next.bytes()+d.pinning.own.bytes(), len(d.declared), len(d.keys.order)) {
+	if len(next.name) > max(d.limits.Names, len(d.names.name)) || !d.bill.pay(c.Account(), next.bytes()+d.pinning.own.bytes(), len(d.declared), len(d.keys.order)) {
 		c.Refuse("names")
 		return false
 	}

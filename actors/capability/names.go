@@ -3,6 +3,7 @@ package capability
 import (
 	"cmp"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -98,10 +99,14 @@ func (n names) sorted() []string {
 // <server>.<published>, then .2, .3 … until it is unique. A qualified name never
 // takes one that some server published, or by which a tool that was named before is accepted.
 // All of these are names as they are [shown].
-func (n names) extend(offered []binding) names { return n.extendSince(n, offered) }
+func (n names) extend(offered []binding) names {
+	out, _ := n.extendSince(n, offered, math.MaxInt)
+	return out
+}
 
-// extendSince is extend as the second step of one: what was named since is as new as what is offered.
-func (n names) extendSince(before names, offered []binding) names {
+// extendSince is extend as the second step of one: what was named since is as new as what is offered. The book holds at most so many names of
+// its own; false when that left some tools without.
+func (n names) extendSince(before names, offered []binding, most int) (names, bool) {
 	fresh := make([]binding, 0, len(offered))
 	published := make(map[string][]binding, len(offered)) // by the name as it is shown
 	qualified := make(map[string]binding, len(offered))
@@ -125,11 +130,14 @@ func (n names) extendSince(before names, offered []binding) names {
 		}
 	}
 	if len(fresh) == 0 {
-		return n
+		return n, true
 	}
 	slices.SortFunc(fresh, func(a, b binding) int {
 		return cmp.Or(cmp.Compare(a.tool, b.tool), cmp.Compare(a.server, b.server), firstTrue(a.configured, b.configured))
 	})
+	room := max(0, most-len(n.name))
+	whole := len(fresh) <= room
+	fresh = fresh[:min(room, len(fresh))]
 	out := names{base: n.base, meaning: maps.Clone(n.meaning), name: maps.Clone(n.name), also: maps.Clone(n.also)}
 	if out.meaning == nil {
 		out.meaning, out.name = map[string]binding{}, map[binding]string{}
@@ -156,7 +164,7 @@ func (n names) extendSince(before names, offered []binding) names {
 		}
 		out.give(name, b, before)
 	}
-	return out
+	return out, whole
 }
 
 // taken reports that a name was given to, or used for, another tool.

@@ -3,6 +3,7 @@ package capability
 import (
 	"maps"
 	"slices"
+	"strconv"
 )
 
 // View is what a desk has published: which servers are attached, which name
@@ -19,6 +20,8 @@ type View struct {
 	instances map[int]instance
 	// lists are what the configured servers had listed when their tools were named; nil before anybody asked for names.
 	lists []*List
+	// crowded counts the tools that are listed and have no name, because there was no room for it.
+	crowded map[place]int
 	// naming: each tool is named when it is seen. With configured servers that begins with the first search, so that of two new tools
 	// of one name the configured one keeps it, whichever was there first.
 	naming  bool
@@ -214,6 +217,9 @@ func (v *View) unavailable(held map[place]*heldBack) []Unavailable {
 		if h := held[place{server: name}]; h != nil {
 			list = append(list, Unavailable{Provider: s.provider, Error: name + ": " + h.text(v.pinning, place{server: name})})
 		}
+		if n := v.crowded[place{server: name}]; n > 0 {
+			list = append(list, Unavailable{Provider: s.provider, Error: name + ": " + noRoomToName(n)})
+		}
 		if !v.grants.Server(name) || v.pending(name, s) || s.list() != nil {
 			continue
 		}
@@ -228,6 +234,11 @@ func (v *View) unavailable(held map[place]*heldBack) []Unavailable {
 		list = append(list, Unavailable{Provider: s.provider, Error: name + " " + why})
 	}
 	return list
+}
+
+// noRoomToName says that so many tools of a server cannot be shown.
+func noRoomToName(tools int) string {
+	return strconv.Itoa(tools) + " of its tools are not shown: the session has no room for more names; let the server offer fewer tools"
 }
 
 // reasonOf is why a source failed, empty when it did not.

@@ -90,6 +90,9 @@ func (v *View) unavailableConfigured(held map[place]*heldBack) (list []Unavailab
 		if h := held[place{true, name}]; h != nil {
 			list = append(list, Unavailable{Provider: provider, Error: name + ": " + h.text(v.pinning, place{true, name})})
 		}
+		if n := v.crowded[place{true, name}]; n > 0 {
+			list = append(list, Unavailable{Provider: provider, Error: name + ": " + noRoomToName(n)})
+		}
 		t := src.Tools()
 		if why := whyNot(t, v.list(i) != nil); why != "" {
 			list = append(list, Unavailable{Provider: provider, Error: name + " " + why})
