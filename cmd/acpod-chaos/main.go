@@ -47,7 +47,7 @@ func (s exitStatus) Error() string { return fmt.Sprintf("exit %d", int(s)) }
 // usageError is a command line that makes no sense.
 type usageError struct {
 	err  error
-	code int // 0 = exitUsage; wire-check has another
+	code int // 0 = exitUsage; wire-check and client-check have another
 }
 
 func (e *usageError) Error() string { return e.err.Error() }

@@ -16,7 +16,8 @@ import (
 	"github.com/acpod/acpod/actors/chaos/conform"
 )
 
-// The exit statuses of wire-check: wrong usage is 1 here, because 2 says that the pod failed.
+// The exit statuses of wire-check, and of client-check where they are the same: wrong usage is 1 here, because 2 says that the other side
+// failed.
 const (
 	exitBroken   = 2
 	exitNeedsKey = 3
@@ -96,14 +97,8 @@ func wireCheckConfig(cfg *conform.Config, keyFile string) error {
 	case at.Scheme != "ws" || at.Hostname() == "" || at.User != nil || at.Fragment != "" || at.Opaque != "":
 		return misusef("--target %q is not of the form ws://HOST/acp", cfg.Target)
 	}
-	if keyFile != "" {
-		text, err := os.ReadFile(keyFile)
-		if err != nil {
-			return misusef("--key-file: %w", err)
-		}
-		if cfg.Key = strings.TrimSpace(string(text)); cfg.Key == "" || strings.ContainsFunc(cfg.Key, func(r rune) bool { return r <= ' ' || r > '~' }) {
-			return misusef("--key-file %s holds no key", keyFile)
-		}
+	if cfg.Key, err = readKey(keyFile); err != nil {
+		return err
 	}
 	if len(cfg.Servers) == 0 {
 		return misusef("--servers names no server")

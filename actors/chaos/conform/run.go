@@ -77,7 +77,7 @@ func run(ctx context.Context, cfg Config, rows []Row) (*Report, error) {
 		return nil, ErrKeyNeeded
 	}
 	tell := func(one Result) {
-		report.add(one)
+		report.Add(one)
 		if cfg.Progress != nil {
 			cfg.Progress(one)
 		}

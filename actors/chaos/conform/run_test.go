@@ -213,10 +213,10 @@ func TestRowsExplainThemselves(t *testing.T) {
 // The report says the same twice: for people and for programs.
 func TestAReportInBothForms(t *testing.T) {
 	r := &Report{Target: "ws://h/acp", Servers: []string{"a"}, Pod: Pod{Name: "acpod", Version: "1", Keyed: true, Agent: agentDemo}, Millis: 1500}
-	r.add(Result{Section: "s", Name: "good", Expected: "101", Came: "101", Status: Pass, Millis: 3})
-	r.add(Result{Section: "s", Name: "bad", Expected: "403", Came: "101", Status: Fail, Reason: "it was let in"})
-	r.add(Result{Section: "t", Name: "mute", Expected: "an answer", Status: Fail, Reason: "nothing came"})
-	r.add(Result{Section: "t", Name: "unasked", Expected: "401", Status: Skipped, Reason: "there is no key"})
+	r.Add(Result{Section: "s", Name: "good", Expected: "101", Came: "101", Status: Pass, Millis: 3})
+	r.Add(Result{Section: "s", Name: "bad", Expected: "403", Came: "101", Status: Fail, Reason: "it was let in"})
+	r.Add(Result{Section: "t", Name: "mute", Expected: "an answer", Status: Fail, Reason: "nothing came"})
+	r.Add(Result{Section: "t", Name: "unasked", Expected: "401", Status: Skipped, Reason: "there is no key"})
 	r.Assumed = []string{"the sky is blue"}
 	var text, machine bytes.Buffer
 	if r.Text(&text) != nil || r.JSON(&machine) != nil {
