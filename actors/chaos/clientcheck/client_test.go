@@ -27,7 +27,6 @@ type client struct {
 	session string
 	given   int               // connection ids
 	open    map[string]string // connection id → server's name
-	seen    []string          // what was asked of it
 	held    []string          // answers that are to be mixed up
 	mixing  sync.Mutex
 }
@@ -112,10 +111,9 @@ func (c *client) talk() {
 		if fault != nil && f.Kind != jsonrpc.Response { // which it says of an id that is no pod's
 			panic(fault)
 		}
-		switch {
-		case f.Kind == jsonrpc.Response:
+		if f.Kind == jsonrpc.Response {
 			c.answered(f)
-		default:
+		} else {
 			c.asked(f)
 		}
 	}

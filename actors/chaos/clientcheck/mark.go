@@ -60,7 +60,7 @@ func (s *sheet) report(into *tally.Sheet, what string) {
 		one := tally.Result{Section: r.section, Name: r.name, Expected: r.expected, Status: tally.Skipped, Reason: r.unasked, Millis: s.millis[r.name]}
 		if m, known := s.marks[r.name]; known {
 			one.Status, one.Came, one.Reason = m.status, m.came, m.why
-		} else if what != "" {
+		} else if what != "" && r.section != sectionEnter {
 			one.Reason = what
 		}
 		into.Add(one)

@@ -30,7 +30,7 @@ type Server struct {
 type Report struct {
 	Address string `json:"address"`
 	Client  Client `json:"client"`
-	Ended   string `json:"ended,omitempty"` // how the client's socket ended before the check was over
+	Ended   string `json:"ended,omitempty"` // why the check is not whole
 	tally.Sheet
 }
 

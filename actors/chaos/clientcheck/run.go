@@ -156,22 +156,21 @@ func (r *run) check() bool {
 	return true
 }
 
-// finish writes the report.
+// finish writes the report, and leaves the client in good order.
 func (r *run) finish() {
-	if r.sock != nil { // in good order
-		_ = r.sock.close(r.cfg.Patience, 1001, "the check is over")
-		r.rest(r.cfg.quiet)
-	} else if r.how != "" && !r.stayed {
-		r.report.Ended = r.how
-	}
-	r.sheet.put(r.watch.verdicts()...)
 	why := ""
 	switch {
 	case r.ctx.Err() != nil:
 		why = "the run was stopped"
-	case r.how != "" && !r.stayed:
+	case r.sock == nil && r.how != "" && !r.stayed:
 		why = "the socket had ended: " + r.how
 	}
+	r.report.Ended = why
+	if r.sock != nil {
+		_ = r.sock.close(r.cfg.Patience, 1001, "the check is over")
+		r.rest(r.cfg.quiet)
+	}
+	r.sheet.put(r.watch.verdicts()...)
 	r.sheet.report(&r.report.Sheet, why)
 	r.report.Millis = time.Since(r.begun).Milliseconds()
 }

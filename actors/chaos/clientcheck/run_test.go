@@ -78,6 +78,9 @@ func TestAGoodClientPasses(t *testing.T) {
 			for name := range skipped {
 				t.Errorf("%q was asked, and there was nothing to ask", name)
 			}
+			if text := explain(r); r.Ended != "" || strings.Contains(text, "the socket had ended") {
+				t.Errorf("a whole run is told as if it had been cut\n%s", text)
+			}
 		})
 	}
 }

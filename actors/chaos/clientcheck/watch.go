@@ -29,19 +29,18 @@ type question struct {
 
 // watcher judges the messages of one connection as they come, whatever the run is about. It is pure.
 type watcher struct {
-	open      map[string]string   // the client's requests without an answer: key of the id → method
-	asked     map[int64]*question // the pod's requests, answered ones too: a run asks few
-	next      int64               // id of the pod's latest request
-	targets   map[string]bool     // connection ids that the client gave, and server ids of generation C
-	tokens    map[string]bool     // progress tokens that the pod gave
-	silent    string              // the row about what was sent just now and must not be answered, "" for none
-	greeted   bool                // initialize came
-	answered  bool                // and was answered
-	frames    int
-	answers   int
-	requests  int
-	inbound   int
-	lastError string // what it complained about last, in an error without an id
+	open     map[string]string   // the client's requests without an answer: key of the id → method
+	asked    map[int64]*question // the pod's requests, answered ones too: a run asks few
+	next     int64               // id of the pod's latest request
+	targets  map[string]bool     // connection ids that the client gave, and server ids of generation C
+	tokens   map[string]bool     // progress tokens that the pod gave
+	silent   string              // the row about what was sent just now and must not be answered, "" for none
+	greeted  bool                // initialize came
+	answered bool                // and was answered
+	frames   int
+	answers  int
+	requests int
+	inbound  int
 }
 
 func newWatcher() *watcher {

@@ -44,6 +44,8 @@ func (e *Extension) serve(p *peer.Peer, f jsonrpc.Frame) {
 		if f.Kind == jsonrpc.Request {
 			p.Respond(f.ID, nil, &jsonrpc.Error{Code: jsonrpc.InvalidParams, Message: "there is no such server"})
 		}
+	case f.Method == acp.MethodPermission && f.Kind == jsonrpc.Request: // nobody is there to choose
+		p.Respond(f.ID, acp.CancelledOutcome(), nil)
 	case f.Kind == jsonrpc.Request:
 		p.Respond(f.ID, nil, &jsonrpc.Error{Code: jsonrpc.MethodNotFound, Message: "there is no such method"})
 	}

@@ -67,6 +67,14 @@ func (c *Connections) Disconnect(id string) {
 	}
 }
 
+// Ended reports whether the pod has disconnected it: nothing is served on it any more.
+func (c *Connections) Ended(id string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, ended := c.ended[id]
+	return ended
+}
+
 // Over notes that a server is over: its session was closed, or another declaration took its place. Its connections are to be disconnected.
 func (c *Connections) Over(server string, now time.Time) {
 	c.mu.Lock()

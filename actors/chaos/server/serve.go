@@ -67,7 +67,14 @@ func (s *Server) Serve(p *peer.Peer, f jsonrpc.Frame) {
 			p.Respond(f.ID, []byte("{}"), nil)
 		}
 	default:
-		raw, _ := o.Get("method")
+		raw, _ := o.Get("connectionId")
+		if id, named := jsonrpc.String(raw); named && p.Connections.Ended(id) {
+			if !f.ID.IsZero() {
+				p.Respond(f.ID, nil, &jsonrpc.Error{Code: jsonrpc.InvalidParams, Message: "this connection was disconnected"})
+			}
+			return
+		}
+		raw, _ = o.Get("method")
 		method, _ := jsonrpc.String(raw)
 		params, _ := o.Get("params")
 		r.inner = true
