@@ -60,10 +60,15 @@ func bedConfig(t *testing.T, folder string, more ...string) string {
 // newAgentBed starts the pod; at the end of the test everything that holds for each run is checked.
 func newAgentBed(t *testing.T, more ...string) *agentBed {
 	t.Helper()
+	return newAgentBedOf(t, acpodBinary, more...)
+}
+
+func newAgentBedOf(t *testing.T, program string, more ...string) *agentBed {
+	t.Helper()
 	folder := t.TempDir()
 	b := &agentBed{t: t, folder: folder}
 	b.plan("")
-	b.use(startPod(t, bedConfig(t, folder, more...)))
+	b.use(startProgram(t, program, bedConfig(t, folder, more...)))
 	b.plan("") // Prepare has written one
 	return b
 }

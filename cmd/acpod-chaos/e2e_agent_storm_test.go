@@ -15,7 +15,7 @@ import (
 // once and as it may, every chunk is there, and at the end there is nothing.
 func TestSessionsWhoseAgentsDoEverythingWrong(t *testing.T) {
 	t.Parallel()
-	b := newAgentBed(t)
+	b := newAgentBedOf(t, watched.acpod)
 	faults, err := fault.Parse("drop:0.1,cancelrace:0.1,agentcrash:0.1,agentgarbage:0.1,stderr:0.1,agenthang:0.02,hostiletext:0.1,flood:0.05,oversize:0.05,duplicate:0.1,late:0.02,never:0.01")
 	if err != nil {
 		t.Fatal(err)

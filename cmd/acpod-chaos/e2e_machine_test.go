@@ -336,8 +336,8 @@ func TestAPodThatStoodStill(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	b := &agentBed{t: t, folder: folder}
-	config := strings.Replace(bedConfig(t, folder, `session_ttl = "2s"`, `turn_idle_timeout = "2s"`, `permission_timeout = "2s"`, `cancel_timeout = "2s"`), "[acp]\n",
-		"[acp]\nkeepalive = \"500ms\"\npong_timeout = \"1s\"\nwrite_timeout = \"1s\"\n", 1)
+	config := strings.Replace(bedConfig(t, folder, `session_ttl = "5s"`, `turn_idle_timeout = "5s"`, `permission_timeout = "5s"`, `cancel_timeout = "5s"`), "[acp]\n",
+		"[acp]\nkeepalive = \"500ms\"\npong_timeout = \"3s\"\nwrite_timeout = \"3s\"\n", 1)
 	b.plan("")
 	b.use(startPod(t, config))
 	var sessions []*prompter.Session
@@ -368,7 +368,7 @@ func TestAPodThatStoodStill(t *testing.T) {
 			}()
 			turns = append(turns, running{s, turn, end})
 		}
-		if err := machine.Jump(t.Context(), b.pod.PID(), 3*time.Second); err != nil {
+		if err := machine.Jump(t.Context(), b.pod.PID(), 7*time.Second); err != nil {
 			t.Fatal(err)
 		}
 		for _, r := range turns {

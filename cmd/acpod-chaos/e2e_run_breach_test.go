@@ -15,7 +15,7 @@ func TestRunNamesThePromiseThatAPodBreaks(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "report.json")
 	p := startPod(t, "[acp]\nlisten = \"127.0.0.1:0\"\n[agent]\ndriver = \"none\"\n[mcp]\nlisten = \"127.0.0.1:0\"\n[debug]\nlisten = \"127.0.0.1:0\"\nflight_bytes = \"1MiB\"\n[limits]\nframe_bytes = \"16MiB\"\nrequest_bytes = \"2MiB\"\n")
 	code, stdout, stderr := runChaos(t, 5*time.Minute, "run", "--target", "ws://"+p.Public()+"/acp", "--debug", "http://"+p.Debug(),
-		"--extensions", "20", "--duration", "5s", "--seed", "3", "--faults", "oversize:0.5", "--rate", "5", "--assert", "--report", file, "--memory-factor", raceMemory)
+		"--extensions", "20", "--duration", "5s", "--seed", "3", "--faults", "oversize:0.5", "--rate", "5", "--assert", "--report", file)
 	if code != 1 || !strings.Contains(stdout, "told               BROKEN") || !strings.Contains(stderr, "promises are broken with seed 3") {
 		t.Errorf("a pod whose bound for a request is not the contract's passed: %d\n%s\n%s", code, stdout, withoutProgress(stderr))
 	}

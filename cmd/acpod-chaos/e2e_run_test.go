@@ -66,14 +66,14 @@ func (r runReport) promise(name string) promise {
 const raceMemory = "12"
 
 // attack runs the harness against a pod of its own and wants every promise to be held.
-func attack(t *testing.T, arguments ...string) runReport {
+func attack(t *testing.T, acpod, chaos string, arguments ...string) runReport {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "report.json")
-	all := append([]string{"run", "--spawn", "--acpod", acpodBinary, "--assert", "--report", file}, arguments...)
-	if len(raceFlag) > 0 {
+	all := append([]string{"run", "--spawn", "--acpod", acpod, "--assert", "--report", file}, arguments...)
+	if acpod != acpodBinary {
 		all = append(all, "--memory-factor", raceMemory)
 	}
-	code, stdout, stderr := runChaos(t, 8*time.Minute, all...)
+	code, stdout, stderr := runProgram(t, chaos, 8*time.Minute, all...)
 	if code != 0 {
 		t.Fatalf("%v ended with %d:\n%s\n%s", all, code, stdout, withoutProgress(stderr))
 	}
@@ -113,7 +113,7 @@ func withoutProgress(stderr string) string {
 
 // Everything at once: this is what `make test` runs of the harness.
 func TestEveryPromiseHoldsUnderAllFaultsAtOnce(t *testing.T) {
-	report := attack(t, "--extensions", "100", "--sessions", "120", "--duration", "20s", "--seed", "1", "--faults", "all", "--rate", "60")
+	report := attack(t, watched.acpod, watched.chaos, "--extensions", "100", "--sessions", "120", "--duration", "20s", "--seed", "1", "--faults", "all", "--rate", "60")
 	for _, f := range report.Faults {
 		if f.Injected == 0 && f.Skipped == "" {
 			t.Errorf("%s was not injected", f.Name)
@@ -172,7 +172,7 @@ func TestEachFaultAttacksAPromiseThatHolds(t *testing.T) {
 	} {
 		t.Run(test.fault, func(t *testing.T) {
 			t.Parallel()
-			report := attack(t, "--extensions", "10", "--sessions", "20", "--duration", "6s", "--seed", "7",
+			report := attack(t, acpodBinary, chaosBinary, "--extensions", "10", "--sessions", "20", "--duration", "6s", "--seed", "7",
 				"--faults", fmt.Sprintf("%s:%v", test.fault, test.rate), "--rate", "40")
 			at := slices.IndexFunc(report.Faults, func(f faultCount) bool { return f.Name == test.fault })
 			if at < 0 || report.Faults[at].Injected == 0 && report.Faults[at].Skipped == "" {
@@ -224,7 +224,7 @@ func TestRunAttacksAPodThatRunsAlready(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "report.json")
 	code, stdout, stderr := runChaos(t, 5*time.Minute, "run", "--target", "ws://"+p.Public()+"/acp", "--debug", "http://"+p.Debug(),
 		"--extensions", "9", "--sessions", "6", "--duration", "3s", "--seed", "3", "--faults", "drop:0.2,malformed:0.2,replace:0.2,agentcrash", "--rate", "40",
-		"--assert", "--report", file, "--memory-factor", raceMemory)
+		"--assert", "--report", file)
 	if code != 0 {
 		t.Fatalf("it ended with %d:\n%s\n%s", code, stdout, withoutProgress(stderr))
 	}
@@ -252,7 +252,7 @@ func TestRunHasTheDemoAgentMakeTheCalls(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "report.json")
 	code, stdout, stderr := runChaos(t, 5*time.Minute, "run", "--target", "ws://"+p.Public()+"/acp", "--debug", "http://"+p.Debug(),
 		"--extensions", "2", "--sessions", "4", "--duration", "5s", "--seed", "3", "--faults", "duplicate:0.1,hostiletext:0.1", "--rate", "20",
-		"--assert", "--report", file, "--memory-factor", raceMemory)
+		"--assert", "--report", file)
 	if code != 0 {
 		t.Fatalf("it ended with %d:\n%s\n%s", code, stdout, withoutProgress(stderr))
 	}

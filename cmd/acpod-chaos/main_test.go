@@ -19,8 +19,12 @@ import (
 // shared: a test that has to wait that long has failed.
 const patience = 60 * time.Second
 
-// acpodBinary and chaosBinary are the built programs: these tests drive both as a user would.
-var acpodBinary, chaosBinary string
+// acpodBinary and chaosBinary are the built programs: these tests drive both as a user would. watched are the same where the tests look for
+// races, with the race detector in them: it takes most of a machine, so only the runs of everything at once have it.
+var (
+	acpodBinary, chaosBinary string
+	watched                  struct{ acpod, chaos string }
+)
 
 // sideBySide is how many of these tests run at once: they wait for other processes far more than they compute.
 const sideBySide = "8"
@@ -31,14 +35,10 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	acpodBinary, chaosBinary = filepath.Join(dir, "acpod"), filepath.Join(dir, "acpod-chaos")
-	for binary, source := range map[string]string{acpodBinary: "../acpod", chaosBinary: "."} {
-		build := exec.Command("go", append(append([]string{"build"}, raceFlag...), "-o", binary, source)...)
-		build.Env = append(os.Environ(), raceEnv...)
-		if output, err := build.CombinedOutput(); err != nil {
-			fmt.Fprintf(os.Stderr, "%s does not build: %v\n%s", source, err, output)
-			os.Exit(1)
-		}
+	acpodBinary, chaosBinary = build(dir, "plain", nil, "CGO_ENABLED=0")
+	watched.acpod, watched.chaos = acpodBinary, chaosBinary
+	if len(raceFlag) > 0 {
+		watched.acpod, watched.chaos = build(dir, "watched", raceFlag, raceEnv...)
 	}
 	flag.Parse()
 	if err := flag.Set("test.parallel", sideBySide); err != nil {
@@ -50,12 +50,29 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
+// build makes both programs in a folder of dir.
+func build(dir, folder string, flags []string, env ...string) (acpod, chaos string) {
+	dir = filepath.Join(dir, folder) + "/"
+	command := exec.Command("go", append(append([]string{"build"}, flags...), "-o", dir, "../acpod", ".")...)
+	command.Env = append(os.Environ(), env...)
+	if output, err := command.CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "the programs do not build: %v\n%s", err, output)
+		os.Exit(1)
+	}
+	return dir + "acpod", dir + "acpod-chaos"
+}
+
 // runChaos executes acpod-chaos with arguments and gives its exit status and output.
 func runChaos(t *testing.T, bound time.Duration, arguments ...string) (code int, stdout, stderr string) {
 	t.Helper()
+	return runProgram(t, chaosBinary, bound, arguments...)
+}
+
+func runProgram(t *testing.T, program string, bound time.Duration, arguments ...string) (code int, stdout, stderr string) {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), bound)
 	defer cancel()
-	command := exec.CommandContext(ctx, chaosBinary, arguments...)
+	command := exec.CommandContext(ctx, program, arguments...)
 	command.Dir = t.TempDir()
 	command.Env = []string{"HOME=" + command.Dir, "PATH=" + os.Getenv("PATH"), "GORACE=halt_on_error=1"}
 	var out, err bytes.Buffer

@@ -2,7 +2,4 @@
 
 package main
 
-var (
-	raceFlag []string
-	raceEnv  = []string{"CGO_ENABLED=0"}
-)
+var raceFlag, raceEnv []string

@@ -2,7 +2,7 @@
 
 package main
 
-// Where the tests look for races, the binaries that they drive do too.
+// Where the tests look for races, the watched programs do too.
 var (
 	raceFlag = []string{"-race"}
 	raceEnv  = []string{"CGO_ENABLED=1"}
