@@ -79,19 +79,32 @@ func (x *session) relay(a *ask) {
 	if x.client == nil {
 		return
 	}
+	if x.loadWaits() {
+		x.askAhead()
+		return
+	}
 	client := x.client
-	it := &item{weight: pinned, act: func() error {
+	x.out.push(&item{weight: pinned, act: func() error {
 		if x.client != client || !x.waits(a) || !a.ticket.IsZero() {
 			return nil
 		}
 		return x.call(a, x.id)
-	}}
-	if x.loadWaits() { // for the very turn that asks, and until then nothing of it is said
-		if it.act() == nil {
+	}})
+}
+
+// askAhead asks the client of a load that waits for the very turn that asks: until that ends nothing of it is said, and it may not end before it has
+// its answer. What its stream has no room for is asked as soon as it has; what is still not asked when the load is answered, then.
+func (x *session) askAhead() {
+	if x.client == nil || !x.loadWaits() {
+		return
+	}
+	for _, a := range x.asks {
+		var full *kernel.Overloaded
+		if a.ticket.IsZero() && errors.As(x.call(a, x.id), &full) {
+			x.out.blocked.Store(true)
 			return
 		}
 	}
-	x.out.push(it)
 }
 
 // call asks the client now, in that stream.

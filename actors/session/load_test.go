@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/acpod/acpod/actors/tunnel"
 	"github.com/acpod/acpod/protocol/acp"
 	"github.com/acpod/acpod/protocol/jsonrpc"
 	"github.com/acpod/acpod/runtime/kernel"
@@ -227,6 +228,41 @@ func TestALongReplayIsNoSilence(t *testing.T) {
 		}
 		if said := texts(c.heard()); len(said) != 11 {
 			t.Errorf("%q", said)
+		}
+	})
+}
+
+// The turn that a load waits for may wait for an answer of that very client: a stream that is full just then holds both up for no longer than it is.
+func TestWhatATurnAsksWhileALoadWaitsForItIsAskedWhenThereIsRoom(t *testing.T) {
+	inPod(t, nil, func(p *pod) {
+		p.agents.offering(true, acp.SessionCapabilities{})
+		c := p.client("k", 1)
+		id := c.opened("[]")
+		c.prompt(id, "hello")
+		a := p.agents.last()
+		young := p.client("k", 1)
+		young.full = true
+		req := young.load(id, "[]")
+		a.askPermission(7)
+		a.askPermission(8)
+		if said := young.heard(); len(said) != 0 {
+			t.Fatalf("a full stream took %q", said)
+		}
+		young.flow()
+		p.after(retryEvery)
+		if said := texts(young.heard()); len(said) != 2 || !strings.HasPrefix(said[0], "ask ") || !strings.HasPrefix(said[1], "ask ") {
+			t.Fatalf("with room again it heard %q", said)
+		}
+		for _, q := range young.asked {
+			q.Answer(tunnel.Reply{Result: []byte(`{"outcome":{"outcome":"selected","optionId":"once"}}`)}, nil)
+		}
+		p.settle()
+		if got := a.lastReplies(); len(got) != 2 || !strings.Contains(got[0]+got[1], `"once"`) {
+			t.Errorf("the agent was answered %q", got)
+		}
+		a.end(endTurn)
+		if got := accountOf(t, young.answer(req)); got.Agent != "alive" {
+			t.Errorf("%+v", got)
 		}
 	})
 }

@@ -280,6 +280,7 @@ func (x *session) Receive(c *kernel.Ctx, m kernel.Msg) error {
 	case flush:
 		x.retry = nil
 		x.out.flush()
+		x.askAhead()
 	case ttlPassed:
 		x.onTTL()
 	case prepared:
