@@ -75,7 +75,7 @@ Exit status: 0 all rows that were asked passed, 2 one failed, 3 no client came w
 	flags.BoolVar(&asJSON, "json", false, "print the report as JSON")
 	flags.DurationVar(&cfg.Timeout, "timeout", clientcheck.DefaultTimeout, "how long to wait for a client")
 	flags.DurationVar(&cfg.Step, "step", clientcheck.DefaultStep, "how long to wait for what the client does of its own accord: a session, a choice, coming back")
-	flags.DurationVar(&cfg.Patience, "patience", clientcheck.DefaultPatience, "how long to wait for each answer that it owes")
+	flags.DurationVar(&cfg.Patience, "patience", clientcheck.DefaultPatience, "how long to wait for each answer that it owes; for calls it is 170s when it is not given")
 	check.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return misusef("%w", err) })
 	return check
 }

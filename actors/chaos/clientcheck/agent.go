@@ -103,7 +103,7 @@ func (r *run) sendNotes() {
 	session := jsonrpc.AppendString(nil, r.session)
 	r.silently(rowPodNotes, func() {
 		r.notify(acp.MethodKeepalive, nil)
-		r.notify(acp.MethodServers, fmt.Appendf(nil, `{"sessionId":%s,"servers":[],"facade":{"state":"off","delivery":"acp"}}`, session))
+		r.notify(acp.MethodServers, r.states())
 		r.notify(acp.MethodTurnEnded, fmt.Appendf(nil, `{"sessionId":%s,"stopReason":"end_turn"}`, session))
 		r.notify("_acpod/client-check/there_is_none", []byte(`{"a":1}`))
 	})

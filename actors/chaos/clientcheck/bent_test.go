@@ -127,6 +127,7 @@ var bent = []struct {
 	})},
 	{row: rowFirst, name: "something before initialize", bend: bend{start: func(c *client) { c.say(`{"jsonrpc":"2.0","id":"early","method":"session/list","params":{}}`) }}},
 	{row: rowInitialize, name: "a version in quotes", bend: replaced(`"protocolVersion":1`, `"protocolVersion":"1"`), stops: true},
+	{row: rowInitialize, name: "none", bend: says(`"method":"initialize"`, func(string) []string { return nil }), silent: true},
 	{row: rowCaps, name: "capabilities that are none", bend: replaced(`"clientCapabilities":{}`, `"clientCapabilities":{"fs":true}`)},
 	{row: rowCaps, name: "no name", bend: replaced(`"name":"good"`, `"title":"good"`)},
 	{row: rowNew, name: "no cwd", bend: replaced(`"cwd":"/",`, ""), stops: true},
@@ -219,7 +220,7 @@ var bent = []struct {
 	{row: rowFragments, name: "it is lost", bend: answers(func(_ *client, q asked) bool { return calls("padding")(nil, q) && len(q.in.Params) < 1<<10 }, ""), silent: true},
 
 	{row: rowEcho, name: "it just goes", bend: onNote("_acpod/draining", func(c *client, _ asked) { c.socket.Mute(true) })},
-	{row: rowStorm, name: "it does not wait", bend: bend{pause: func(int) time.Duration { return 0 }}},
+	{row: rowStorm, name: "it does not wait", bend: bend{pause: func(int) time.Duration { return 0 }}, change: func(cfg *Config) { cfg.outage = time.Minute }, stops: true},
 	{row: rowSecret, name: "another secret each time", bend: bend{hello: func(c *client) string {
 		return fmt.Sprintf(`{"protocolVersion":1,"clientCapabilities":{},"_meta":{"acpod.dev/client":"%s %d"}}`, c.secret, c.next)
 	}}},

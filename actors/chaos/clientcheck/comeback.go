@@ -240,5 +240,6 @@ func (r *run) servedAgain(before []*tunnel, declared bool) []mark {
 		}
 		t.usable = true
 	}
+	r.notify(acp.MethodServers, r.states())
 	return []mark{passed(rowServed, "%d servers", len(again))}
 }

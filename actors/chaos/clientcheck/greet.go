@@ -10,8 +10,8 @@ import (
 // greet waits for initialize and answers it, a little later than it could: a client that does not wait is seen.
 func (r *run) greet() bool {
 	r.waiting("initialize")
-	if !r.until(r.cfg.Step, func() bool { return r.sock == nil || r.hello != nil }) {
-		r.sheet.put(failed(rowInitialize, "", "no initialize within %v; a pod closes with 1008 after its initialize_timeout", r.cfg.Step))
+	if !r.until(r.cfg.patience(rowInitialize), func() bool { return r.sock == nil || r.hello != nil }) {
+		r.sheet.put(failed(rowInitialize, "", "no initialize within %v; a pod closes with 1008", r.cfg.patience(rowInitialize)))
 		return false
 	}
 	if r.hello == nil {

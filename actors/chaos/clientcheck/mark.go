@@ -2,6 +2,7 @@ package clientcheck
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/acpod/acpod/actors/chaos/tally"
 )
@@ -27,14 +28,18 @@ func skipped(row, why string, values ...any) mark {
 	return mark{row, tally.Skipped, "", fmt.Sprintf(why, values...)}
 }
 
-// sheet has the judgement about each row: the first failure stays, a pass is worth more than a skip.
+// sheet has the judgement about each row: the first failure stays, a pass is worth more than a skip. The milliseconds of a row are those
+// since the judgement before.
 type sheet struct {
 	marks  map[string]mark
 	millis map[string]int64
+	before time.Time  // the judgement before
 	tell   func(mark) // nil, or told of each that changes something
 }
 
-func newSheet() *sheet { return &sheet{marks: map[string]mark{}, millis: map[string]int64{}} }
+func newSheet() *sheet {
+	return &sheet{marks: map[string]mark{}, millis: map[string]int64{}, before: time.Now()}
+}
 
 func (s *sheet) put(marks ...mark) {
 	for _, m := range marks {
@@ -43,6 +48,8 @@ func (s *sheet) put(marks ...mark) {
 			continue
 		}
 		s.marks[m.row] = m
+		now := time.Now()
+		s.millis[m.row], s.before = now.Sub(s.before).Milliseconds(), now
 		if s.tell != nil {
 			s.tell(m)
 		}
