@@ -134,7 +134,11 @@ func clientCheck(command *cobra.Command, cfg clientcheck.Config, listen string, 
 	fmt.Fprintln(os.Stderr, "acpod-chaos: connect the client to "+clientcheck.Address(listener.Addr()))
 	report, err := clientcheck.Run(ctx, listener, cfg)
 	if errors.Is(err, clientcheck.ErrNobody) {
-		fmt.Fprintf(os.Stderr, "acpod-chaos: no client came within %v; --timeout waits longer\n", cfg.Timeout)
+		if ctx.Err() != nil {
+			fmt.Fprintln(os.Stderr, "acpod-chaos: it was stopped before a client came")
+		} else {
+			fmt.Fprintf(os.Stderr, "acpod-chaos: no client came within %v; --timeout waits longer\n", cfg.Timeout)
+		}
 		return exitStatus(exitNobody)
 	}
 	print := report.Text
