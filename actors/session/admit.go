@@ -25,8 +25,12 @@ type supervisor struct {
 	slots     *admission.Group // of the living, and of those that are admitted and do not live yet
 	places    places
 	attaching map[kernel.Ticket]*entry
-	lists     []listed // that wait
-	looking   int      // … and that the store looks for
+	lists     []*listed // that wait
+	looking   int       // … and that the store looks for
+	hung      int       // operations of the store for a record that do not end …
+	lost      int       // … and looks at folders
+	hanging   bool      // the tree says so
+	sweeping  bool
 	errands   map[kernel.Ref]*errandPlace
 	errandSeq int
 	learning  bool // the agent is being asked what it offers …
@@ -40,8 +44,10 @@ type (
 	claimSlot struct{ id string } // asked: nil error = the place is taken
 	slotFreed struct{ id string }
 	checked   struct { // the folders of an entry
-		entry *entry
-		bad   *jsonrpc.Error
+		entry   *entry
+		folders Folders
+		bad     *jsonrpc.Error
+		late    func() // takes the look at an entry that waits too long back
 	}
 	learnt struct{ failed error }
 	sweep  struct{}
@@ -101,9 +107,15 @@ func (v *supervisor) Receive(c *kernel.Ctx, m kernel.Msg) error {
 	case learnAgain:
 		v.learn()
 	case located:
-		v.look(m.listed)
-	case listed:
+		v.onLocated(m.listed)
+	case *listed:
 		v.onListed(m)
+	case recordOverdue:
+		v.onRecordOverdue(m.rec)
+	case foldersOverdue:
+		v.onFoldersOverdue(m.entry)
+	case listOverdue:
+		v.onListOverdue(m.listed)
 	case taken:
 		v.onTaken(m)
 	case stored:
@@ -121,6 +133,7 @@ func (v *supervisor) Receive(c *kernel.Ctx, m kernel.Msg) error {
 	case renewed:
 		v.onRenewed(m)
 	case swept:
+		v.sweeping = false
 		if m.err != nil {
 			c.Refuse("session_records")
 			c.Log().Warn("old records of sessions were not all removed", "err", m.err.Error())
@@ -155,6 +168,10 @@ func (v *supervisor) showRecords() {
 	f := v.s.cfg.Store.Figures()
 	v.c.Attr("records", f.Kind)
 	v.c.Attr("suspended", f.Records-f.Held)
+	if n := v.hung + v.lost; n > 0 || v.hanging {
+		v.hanging = n > 0
+		v.c.Attr("hanging", n)
+	}
 	for name, n := range map[string]int64{"records_forgotten": f.Forgotten, "records_aside": f.Aside, "records_failed": f.Failed} {
 		if n > 0 {
 			v.c.Attr(name, n)
@@ -195,16 +212,28 @@ func (v *supervisor) full(err error) *jsonrpc.Error {
 
 // check looks at the folders, off the turn.
 func (v *supervisor) check(e *entry) {
+	if v.lost >= maxHung {
+		v.c.Refuse("folders")
+		v.fail(e, hangs(errFoldersHang))
+		return
+	}
 	workdir, resolve := v.s.cfg.Workdir, v.s.folders
+	asked := &Params{SessionParams: acp.SessionParams{Cwd: e.params.Cwd, AdditionalDirectories: e.params.AdditionalDirectories}}
+	late := v.c.After(givenUp, foldersOverdue{e})
 	v.c.Go("folders", func(context.Context) kernel.Msg {
-		folders, bad := resolve(workdir, e.params)
-		e.folders = folders
-		return checked{entry: e, bad: bad}
+		folders, bad := resolve(workdir, asked)
+		return checked{entry: e, folders: folders, bad: bad, late: late}
 	})
 }
 
 func (v *supervisor) onChecked(m checked) {
 	e := m.entry
+	if e.late { // it was answered
+		v.lost--
+		return
+	}
+	m.late()
+	e.folders = m.folders
 	rec := e.rec
 	switch {
 	case v.records[rec.id] != rec: // it was closed meanwhile

@@ -45,16 +45,20 @@ func (v *supervisor) enter(e *entry) {
 	switch {
 	case rec != nil && (rec.closed() || !rec.unread && !rec.owner.admits(e.client.Key(), e.client.Secret())):
 		v.refuse(e, acp.UnknownSession(e.id))
-	case rec != nil && (rec.under != nil || v.leaving(rec)):
+	case rec != nil && (rec.under != nil || rec.unread || v.leaving(rec)):
 		if len(rec.behind) == maxBehind {
 			v.refuse(e, jsonrpc.BusyError())
 			return
 		}
 		rec.behind = append(rec.behind, e)
+		v.letDown(rec)
 	case v.s.draining.Load() && e.kind != kindDelete:
 		v.refuse(e, jsonrpc.Draining(0))
 	case !v.offers(e.kind):
 		v.refuse(e, jsonrpc.UnknownMethod(methods[e.kind]))
+	case rec == nil && v.hung >= maxHung:
+		v.c.Refuse("session_records")
+		v.refuse(e, hangs(storeHangs()))
 	case rec == nil:
 		if e.kind == kindFork && !v.admit(e, wayNew, e.client.Key()) || e.back() && !v.admit(e, wayBack, e.client.Key()) {
 			return

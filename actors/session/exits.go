@@ -59,6 +59,10 @@ func (v *supervisor) forgetOld() {
 			delete(v.dozing, id)
 		}
 	}
+	if v.sweeping { // the one before hangs
+		return
+	}
+	v.sweeping = true
 	v.c.Go("sweep", func(ctx context.Context) kernel.Msg {
 		ctx, cancel := context.WithTimeout(ctx, storeWait)
 		defer cancel()

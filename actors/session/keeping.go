@@ -15,6 +15,8 @@ import (
 type keeping struct {
 	shelf  *shelf // nil = the store has no record that is ours
 	under  bool   // an operation is under way
+	hangs  bool   // … and does not end
+	late   func() // takes the look at that back
 	dirty  bool   // there is something new since the last one began
 	then   parting
 	failed error              // the record could not be deleted
@@ -101,6 +103,7 @@ func (v *supervisor) work(rec *record) {
 	k := &rec.kept
 	switch {
 	case k.under:
+		v.letDown(rec)
 	case k.then != stays && k.shelf == nil:
 		v.away(rec, nil)
 	case k.then == deleted:
@@ -117,6 +120,7 @@ func (v *supervisor) work(rec *record) {
 func (v *supervisor) operate(rec *record, op operation) {
 	k := &rec.kept
 	k.under, k.dirty = true, false
+	v.begun(rec)
 	k.now, k.next = k.next, nil
 	d, store, sh := rec.durable(), v.s.cfg.Store, k.shelf
 	if op == opCreate {
@@ -147,6 +151,7 @@ func (v *supervisor) operate(rec *record, op operation) {
 func (v *supervisor) onStored(m stored) {
 	rec, k := m.rec, &m.rec.kept
 	k.under = false
+	v.ended(rec)
 	waited := k.now
 	k.now = nil
 	for _, q := range waited {

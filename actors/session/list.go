@@ -71,14 +71,16 @@ func (l listing) before(o listing) int {
 
 // listed is what the store knows of a client's sessions.
 type listed struct {
-	client Client
-	req    uint64
-	owed   *kernel.Obligation
-	cwd    string // "" = of every folder
-	real   string // the folder that it stands for in session/new; cwd where there is none
-	after  *listing
-	found  []listing
-	err    error
+	late     func() // takes the look at one that waits too long back
+	locating bool   // its folder is being looked for
+	client   Client
+	req      uint64
+	owed     *kernel.Obligation
+	cwd      string // "" = of every folder
+	real     string // the folder that it stands for in session/new; cwd where there is none
+	after    *listing
+	found    []listing
+	err      error
 }
 
 // onList is session/list: the sessions that this connection opened or resumed, and those of the same client secret.
@@ -89,9 +91,10 @@ func (v *supervisor) onList(m List) {
 		m.Client.Respond("", m.Req, nil, nil, bad)
 		return
 	}
-	l := listed{client: m.Client, req: m.Req, cwd: strings.Clone(cwd), after: after}
+	l := &listed{client: m.Client, req: m.Req, cwd: strings.Clone(cwd), after: after}
 	l.real, l.owed = l.cwd, v.c.Own("answer", releaseAnswer("", m.Client, m.Req))
-	if cwd != "" {
+	l.late = v.c.After(keepWait, listOverdue{l})
+	if cwd != "" && v.lost < maxHung {
 		v.locate(l)
 		return
 	}
@@ -99,11 +102,12 @@ func (v *supervisor) onList(m List) {
 }
 
 // located is a listed whose folder was looked for.
-type located struct{ listed }
+type located struct{ *listed }
 
 // locate finds the folder that session/new would have opened a session in, off the turn. Each list does it beside all others: a folder that
 // hangs keeps nobody else waiting.
-func (v *supervisor) locate(l listed) {
+func (v *supervisor) locate(l *listed) {
+	l.locating = true
 	workdir, resolve := v.s.cfg.Workdir, v.s.folders
 	v.c.Go("folders", func(context.Context) kernel.Msg {
 		if folders, bad := resolve(workdir, &Params{SessionParams: acp.SessionParams{Cwd: l.cwd}}); bad == nil {
@@ -113,14 +117,24 @@ func (v *supervisor) locate(l listed) {
 	})
 }
 
+func (v *supervisor) onLocated(l *listed) {
+	l.locating = false
+	if !l.owed.Owed() { // it was answered
+		v.lost--
+		return
+	}
+	v.look(l)
+}
+
 // look asks the store, where it may know something.
-func (v *supervisor) look(l listed) {
+func (v *supervisor) look(l *listed) {
 	if l.client.Secret() != [32]byte{} {
 		v.lists = append(v.lists, l)
 		v.list()
 		return
 	}
 	if l.owed.Discharge() { // nobody knows it again
+		l.late()
 		v.answerList(l)
 	}
 }
@@ -146,12 +160,13 @@ func (v *supervisor) list() {
 	}
 }
 
-func (v *supervisor) onListed(m listed) {
+func (v *supervisor) onListed(m *listed) {
 	v.looking--
 	v.list()
 	if !m.owed.Discharge() {
 		return
 	}
+	m.late()
 	if m.err != nil {
 		v.c.Refuse("session_records")
 		v.c.Log().Error("the list of sessions", "err", m.err.Error())
@@ -162,7 +177,7 @@ func (v *supervisor) onListed(m listed) {
 }
 
 // answerList puts together what lives, what the store has, and what the connection had.
-func (v *supervisor) answerList(m listed) {
+func (v *supervisor) answerList(m *listed) {
 	var mine []listing
 	add := func(l listing) {
 		if (m.cwd == "" || m.cwd == l.cwd || m.real == l.cwd) && (m.after == nil || m.after.before(l) < 0) {

@@ -166,15 +166,15 @@ func TestAResumeThatFindsItSuspendedNeedsASlot(t *testing.T) {
 			c := p.client("k", 1)
 			id := c.opened(`[]`)
 			c.leave()
-			p.after(59 * time.Minute)
+			p.after(time.Hour - 10*time.Second)
 			resolve := p.s.folders
 			p.s.folders = func(workdir string, params *Params) (Folders, *jsonrpc.Error) {
-				time.Sleep(2 * time.Minute) // a slow disk
+				time.Sleep(20 * time.Second) // a slow disk
 				return resolve(workdir, params)
 			}
 			back := p.client("k", 1)
 			req := back.resume(id, `[]`)
-			p.after(90 * time.Second) // suspended
+			p.after(15 * time.Second) // suspended
 			if n := p.used("sessions"); n != 0 {
 				t.Fatalf("%d sessions are counted", n)
 			}

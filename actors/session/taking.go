@@ -10,6 +10,7 @@ import (
 // take asks the store for the record of a session that does not live here.
 func (v *supervisor) take(e *entry) {
 	id, store, sh := e.id, v.s.cfg.Store, v.shelve(false)
+	v.begun(e.rec)
 	v.c.Go("record", func(ctx context.Context) kernel.Msg {
 		ctx, cancel := context.WithTimeout(ctx, storeWait)
 		defer cancel()
@@ -26,6 +27,18 @@ func (v *supervisor) take(e *entry) {
 func (v *supervisor) onTaken(m taken) {
 	e := m.entry
 	rec := e.rec
+	v.ended(rec)
+	if e.late { // nobody waits for it any more: what was taken is let go of
+		if m.err != nil {
+			m.shelf.owed.Discharge()
+			v.away(rec, m.err)
+			return
+		}
+		rec.read(m.d)
+		v.ours(rec, m.shelf)
+		v.part(rec, released)
+		return
+	}
 	if m.err != nil {
 		m.shelf.owed.Discharge()
 		rec.under = nil
