@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"net"
 	"strings"
 	"testing"
 	"time"
@@ -83,6 +84,7 @@ func TestAClientThatReadsNothingIsClosedAndItsSessionLives(t *testing.T) {
 	witness := dial(t, p)
 	other := witness.open()
 	w := upgraded(t, p)
+	_ = w.conn.(buffered).Conn.(*net.TCPConn).SetReadBuffer(16 << 10) // full before a pong is due, however slowly the agent pours
 	const hello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1,"_meta":{"acpod.dev/client":"0123456789abcdef"}}}`
 	w.send(hello)
 	w.answered("1", 0)
@@ -127,7 +129,7 @@ func TestACancelPassesAnotherSessionsFlood(t *testing.T) {
 	pouring := e.openMore()
 	call := e.sendPrompt(calling, "/call katashiro.click {}")
 	e.await("the call", func() bool { return server.callCount() == 1 })
-	flood := e.sendPrompt(pouring, "/flood 4000\n/emit 2000000\n/flood 100\n/emit 2000000")
+	flood := e.sendPrompt(pouring, "/flood 2000\n/emit 1000000\n/flood 100\n/emit 1000000")
 	e.await("the flood", func() bool { return len(e.frames) > 200 })
 	e.notify("session/cancel", object{"sessionId": calling})
 	if f := e.answer(call); stopReason(f) != "cancelled" {
