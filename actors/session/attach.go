@@ -73,6 +73,7 @@ func (x *session) answerOpening() {
 		x.missOpening()
 		return
 	}
+	memory := x.memory
 	body, err := x.openResult()
 	if err != nil {
 		x.failOpening(jsonrpc.InternalError(jsonrpc.ReasonInternal, "the agent's answer to "+x.conv.asked.method()+" is no object"))
@@ -83,6 +84,12 @@ func (x *session) answerOpening() {
 	x.life.opened.Store(true)
 	x.granted()
 	it := &item{weight: pinned, answer: true, act: func() error {
+		switch {
+		case x.client == nil: // lost while the replay before it was on its way
+			x.memory = max(x.memory, memory)
+		case !x.loading(): // else another one has begun
+			x.out.shown()
+		}
 		r.give(x.id, body, nil, nil)
 		return nil
 	}}

@@ -72,7 +72,7 @@ func (it *item) text() words {
 // session and kind, the same message, the same everything around. It tells whether it did; then next is no more. The account
 // pays for the room of a frame that grows before it does; one that is full merges nothing.
 func (it *item) merge(next *item, account *kernel.Account) bool {
-	if it.act != nil || next.act != nil || it.weight != plain || next.weight != plain {
+	if it.act != nil || next.act != nil || it.weight != plain || next.weight != plain || it.past != next.past {
 		return false
 	}
 	one, two := it.text(), next.text()

@@ -178,6 +178,8 @@ func (x *session) askToOpen() {
 	x.conv.quiet, x.conv.replay = q == askResume || q == askLoad, nil
 	if q == askLoad && about.replay {
 		x.showReplay()
+	} else if x.out.waived.open { // the agent refused to show it, or not all of it
+		x.out.unshown()
 	}
 	ticket, err := x.c.Request(x.conv.ref, agent.Request{Method: q.method(), Params: params})
 	if err != nil {

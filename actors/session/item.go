@@ -31,6 +31,7 @@ type item struct {
 	words  words // where the text of the frame is, once it was looked for
 	count  int64 // updates of the agent that the frame holds
 	said   int64 // their bytes, as frames of their own
+	past   bool  // of a replay: for the client that asked for it, and nobody else
 	gap    *gap  // it tells the client of what it does not get
 	// act is said in place of a frame: an answer, or a request of the agent. *kernel.Overloaded puts it off.
 	act    func() error
@@ -61,7 +62,7 @@ func newUpdate(frame []byte, lease *kernel.Lease, credit *agent.Credit, w weight
 
 // again is the item of a frame that never left its client's stream, paid by lease.
 func (it *item) again(lease *kernel.Lease) *item {
-	next := &item{size: it.size, lease: lease, weight: it.weight, words: it.words, count: it.count, said: it.said}
+	next := &item{size: it.size, lease: lease, weight: it.weight, words: it.words, count: it.count, said: it.said, past: it.past}
 	next.body.Store(it.body.Load())
 	return next
 }

@@ -33,7 +33,7 @@ func (x *session) loadNow() {
 // showReplay lets what the agent says from now on pass to the client that loads, and drops what was kept for it.
 func (x *session) showReplay() {
 	x.conv.quiet, x.conv.replay, x.open.shown = false, x.client, true
-	x.out.discard()
+	x.out.waive()
 	x.out.held = false
 	x.out.flush() // what is owed to somebody is left
 	x.credits(false)
@@ -47,13 +47,11 @@ func (x *session) replayed() {
 	}
 }
 
-// cutReplay is the loss of the client that was shown the replay: nobody gets the rest of it, nor what has not left.
+// cutReplay is the loss of the client that was shown the replay: nobody gets the rest of it. What of it has not left is gone with the client.
 func (x *session) cutReplay() {
-	if x.conv.replay == nil {
-		return
+	if x.conv.replay != nil {
+		x.conv.replay, x.conv.quiet = nil, true
 	}
-	x.conv.replay, x.conv.quiet = nil, true
-	x.out.discard()
 }
 
 // recalled deals with an update of an agent that brings a conversation back; false: it is like any other.

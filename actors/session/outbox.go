@@ -33,6 +33,7 @@ type outbox struct {
 	blocked atomic.Bool
 
 	missed, missedBytes int64 // dropped since the last account of it
+	waived              waived
 	merged              int64 // updates that went to a slow client as part of another's frame
 }
 
@@ -150,6 +151,7 @@ func (o *outbox) prune() {
 	if o.flight = o.flight[n:]; len(o.flight) == 0 {
 		o.flight = nil
 	}
+	o.settleWaived()
 	o.resolve(false)
 }
 
@@ -204,20 +206,24 @@ func (o *outbox) detach(lost bool) {
 	o.client = nil
 	flight, queue := o.flight, o.queue
 	o.flight, o.queue, o.bytes, o.weighs = nil, nil, 0, [weights]int{}
+	cut := o.waived.open
 	for _, it := range flight {
-		switch it.state.Load() {
-		case stopped:
+		switch state := it.state.Load(); {
+		case it.past:
+			cut = cut || state == stopped || state == here && lost
+		case state == stopped:
 			if it = o.restored(it); it != nil {
 				o.append(it)
 			}
-		case here:
-			if lost && it.weight != fleeting {
-				o.unsure = append(o.unsure, it)
-			}
+		case state == here && lost && it.weight != fleeting:
+			o.unsure = append(o.unsure, it)
 		}
 	}
 	for _, it := range queue {
 		switch {
+		case it.past:
+			cut = true
+			o.miss(it)
 		case it.answer && it.short != nil && len(o.queue) > 0:
 			it.short() // what was said before it is the next client's
 		case it.answer:
@@ -231,6 +237,10 @@ func (o *outbox) detach(lost bool) {
 			o.append(it)
 		}
 	}
+	if cut {
+		o.unshown()
+	}
+	o.waived = waived{}
 	o.bound()
 }
 
@@ -249,7 +259,9 @@ func (o *outbox) first(it *item) {
 // close ends it: answers are given, what is kept is freed and counts as missed.
 func (o *outbox) close() {
 	o.unknown()
+	o.prune()
 	o.resolve(true)
+	o.unshown()
 	for _, it := range o.queue {
 		switch {
 		case it.act == nil:

@@ -98,24 +98,12 @@ func (o *outbox) oldest() int {
 	return -1
 }
 
-// discard forgets what is kept of the session's words, because a replay says them all. What is owed to somebody stays.
-func (o *outbox) discard() {
-	queue := o.queue
-	o.unsure, o.queue, o.bytes, o.weighs = nil, nil, 0, [weights]int{}
-	for _, it := range queue {
-		if it.act != nil || it.weight == fleeting {
-			o.append(it)
-			continue
-		}
-		it.lease.Release()
-		it.repay()
-	}
-	o.missed, o.missedBytes = 0, 0
-}
-
 func (o *outbox) miss(it *item) {
 	it.lease.Release()
 	it.repay()
+	if it.past {
+		return // it was said before
+	}
 	o.missed += it.count // the agent's updates; what else there is, an account tells
 	o.missedBytes += it.said
 }

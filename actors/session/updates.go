@@ -34,6 +34,7 @@ func (x *session) onUpdate(m agent.Update) {
 	}
 	w := x.tools.note(update, kind, x.c.Now())
 	it := newUpdate(x.translated(acp.MethodSessionUpdate, o), m.Held, m.Credit, w)
+	it.past = m.From == x.conv.ref && x.conv.replay != nil
 	if m.From == x.conv.ref && x.conv.phase != alive && x.conv.replay == nil {
 		about, _ := o.Text("sessionId") // foreign has read it
 		x.out.wait(it, about)
