@@ -86,11 +86,16 @@ func (d *desk) begin(c *kernel.Ctx, r Request) {
 		d.refuse(c, k, &Refusal{Code: Unknown, Text: unknownText(r.Name)})
 		return
 	}
-	if d.rejoin(k, a) {
+	done, refusal := d.rejoin(c, k, a)
+	if done {
 		r.Bytes.Release()
 		return
 	}
 	d.enter(k, a)
+	if refusal != nil {
+		d.refuse(c, k, refusal)
+		return
+	}
 	if b, ok := d.names.find(r.Name); ok && d.repeated(c, k, b) {
 		return
 	}

@@ -25,13 +25,15 @@ type keyEntry struct {
 	undoing bool     // its call was not made, and its start is being taken back
 }
 
-// kept is a finished result that waits for a repeat.
+// kept is a finished result that waits for a repeat, or what a repeat is told in its place.
 type kept struct {
-	result Result
-	lease  *kernel.Lease
-	stop   func()    // takes back the timer that forgets it
-	key    *keyEntry // of a call with a key, else
-	orphan *call     // of a call whose caller went
+	result  Result
+	lease   *kernel.Lease
+	stop    func()    // takes back the timer that forgets it
+	key     *keyEntry // of a call with a key, else
+	orphan  *call     // of a call whose caller went: as much of it as [call.remains]
+	refusal *Refusal  // there is no result, and why; or …
+	of      *keyEntry // … the result is that of this key, and a repeat without the key shares it
 }
 
 // keyBook is the desk's memory of keys and of results for repeats. It is bounded
@@ -174,22 +176,19 @@ func (d *desk) keepForKey(c *kernel.Ctx, k *call, result Result) {
 	d.keep(c, kp, d.limits.KeepResult)
 }
 
-// keepForOrphan keeps the result of a call whose caller has gone, for an
-// identical call within what is left of the orphan window.
-func (d *desk) keepForOrphan(c *kernel.Ctx, k *call, result Result, lease *kernel.Lease) {
-	left := k.until.Sub(c.Now())
-	if left <= 0 {
-		lease.Release()
-		return
-	}
-	d.keep(c, &kept{result: result, lease: lease, orphan: k}, left)
-}
-
 func (d *desk) keep(c *kernel.Ctx, kp *kept, for_ time.Duration) {
 	kp.stop = c.After(for_, forgetKept{kp})
 	d.keys.kept = append(d.keys.kept, kp)
 	d.keys.bytes += int64(len(kp.result.Raw))
-	for d.keys.bytes > d.limits.KeptBytes && len(d.keys.kept) > 1 {
+	for _, old := range d.keys.kept[:len(d.keys.kept)-1] {
+		if d.keys.bytes <= d.limits.KeptBytes {
+			break
+		}
+		d.keys.empty(old)
+	}
+	d.keys.kept = slices.DeleteFunc(d.keys.kept, func(old *kept) bool { return old.forgotten() })
+	if len(d.keys.kept) > d.limits.Keys {
+		c.Refuse("kept_results")
 		d.keys.drop(d.keys.kept[0])
 	}
 }

@@ -24,26 +24,25 @@ func (k *call) repeats(o *call) bool {
 // rejoin looks for what an identical call of the same token left behind: an
 // orphan that runs, which it joins, or its finished result, which it gets. Calls
 // that have a caller are never joined without a key, and anonymous callers join by
-// key alone.
-func (d *desk) rejoin(k *call, a asker) bool {
+// key alone. refusal: what it left behind is that there is no result.
+func (d *desk) rejoin(c *kernel.Ctx, k *call, a asker) (done bool, refusal *Refusal) {
 	if a.token == [32]byte{} {
-		return false
+		return false, nil
 	}
 	for _, o := range d.open() {
 		if o.phase == running && len(o.askers) == 0 && k.repeats(o) {
 			o.stopTimer()
 			d.join(o, a)
-			return true
+			return true, nil
 		}
 	}
 	for _, kp := range d.keys.kept {
-		if kp.orphan != nil && k.repeats(kp.orphan) {
-			d.keys.take(kp)
-			a.question.Answer(kp.result, kp.lease)
-			return true
+		if kp.orphan != nil && k.request.Key == "" && k.repeats(kp.orphan) {
+			refusal = d.told(c, kp, a)
+			return refusal == nil, refusal
 		}
 	}
-	return false
+	return false, nil
 }
 
 // twin is an identical call whose caller still seems to be there and whose
@@ -65,7 +64,7 @@ func (d *desk) twin(k *call) *call {
 type undelivered struct {
 	request Request // without its arguments
 	sha     [32]byte
-	result  Result
+	result  Result // without bytes: there was no room to bring them back
 	bytes   *kernel.Lease
 }
 
@@ -80,7 +79,11 @@ func (d *desk) undelivered(c *kernel.Ctx, m undelivered) {
 		return
 	}
 	k := &call{request: m.request, sha: m.sha, until: c.Now().Add(d.limits.OrphanWindow)}
-	d.keepForOrphan(c, k, m.result, m.bytes)
+	if m.result.Raw != nil {
+		d.keepForOrphan(c, k, m.result, m.bytes)
+	} else {
+		d.keepEnd(c, k, kept{refusal: resultNotKept()})
+	}
 	d.unparkFor(c, k)
 }
 
@@ -99,7 +102,11 @@ func (d *desk) unpark(c *kernel.Ctx, k *call) {
 	k.stopTimer()
 	k.phase = waiting
 	a := k.askers[0]
-	if !d.rejoin(k, a) {
+	switch done, refusal := d.rejoin(c, k, a); {
+	case refusal != nil:
+		d.refuse(c, k, refusal)
+		return
+	case !done:
 		d.resolve(c, k, false)
 		return
 	}

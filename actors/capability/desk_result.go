@@ -82,6 +82,9 @@ func (d *desk) deliver(c *kernel.Ctx, k *call, result Result, lease *kernel.Leas
 	askers := d.leave(k)
 	if k.key != nil {
 		d.keepForKey(c, k, result)
+		if len(askers) == 0 {
+			d.keepEnd(c, k, kept{of: k.key})
+		}
 	} else if len(askers) == 0 {
 		d.keepForOrphan(c, k, result, lease)
 		return
@@ -104,11 +107,9 @@ func (d *desk) missed(c *kernel.Ctx, k *call, gone asker, result Result) {
 	if gone.endsOnClose || k.cap.Tool.ReadOnly() {
 		return
 	}
-	if lease, err := c.Account().Acquire(int64(len(result.Raw))); err == nil {
-		k.until = c.Now().Add(d.limits.OrphanWindow)
-		d.keepForOrphan(c, k, result, lease)
-		d.unparkFor(c, k)
-	}
+	k.until = c.Now().Add(d.limits.OrphanWindow)
+	d.keepAgain(c, &kept{orphan: k.remains()}, result)
+	d.unparkFor(c, k)
 }
 
 // share answers one more caller with bytes of its own.
@@ -136,6 +137,9 @@ func (d *desk) fail(c *kernel.Ctx, k *call, cause error) {
 		if argument := sizeArgument(k.cap.Tool.InputSchema); argument != "" {
 			refusal.Text += "; its argument " + argument + " asks for less"
 		}
+	}
+	if by := (*ended)(nil); sent && len(k.askers) == 0 && refusal.Code == OutcomeUnknown && !errors.As(cause, &by) {
+		d.keepEnd(c, k, kept{refusal: refusal}) // nobody is there to be told, and nobody has ended it
 	}
 	d.refuse(c, k, refusal)
 }

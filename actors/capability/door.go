@@ -26,7 +26,11 @@ func (d *Delivery) Done() { d.lease.Release() }
 // identical call gets it within the orphan window, as the contract has it.
 func (d *Delivery) Missed() {
 	m := undelivered{request: d.call, sha: d.call.sha, result: Result{Raw: d.Raw, reads: d.reads}, bytes: d.lease}
-	_ = d.who.Desk.Current().Tell(m) // a desk that does not take it has nobody to give it to; the lease is freed
+	desk := d.who.Desk.Current()
+	if _, full := errors.AsType[*kernel.Overloaded](desk.Tell(m)); full { // the lease is freed; a repeat is told at least that the call was made
+		m.result.Raw, m.bytes = nil, nil
+		_ = desk.Signal(m)
+	}
 }
 
 // redact takes out of the result what the operator's rules name. It runs beside the desk, which has others to serve.
