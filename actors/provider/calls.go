@@ -232,12 +232,7 @@ func (a *actor) wakeGate(c *kernel.Ctx, g *gate, tool string) {
 	case g.spare(c.Now()):
 		delete(a.gates, tool)
 	case len(g.queue) > 0 && g.timer == nil && g.running < g.most:
-		wait := time.Duration(0)
-		if g.rate > 0 {
-			g.refill(c.Now())
-			wait = max(0, time.Duration((1-g.tokens)/g.rate*float64(time.Second)))
-		}
-		g.timer = c.After(wait, gateDue{tool})
+		g.timer = c.After(g.wait(c.Now()), gateDue{tool})
 	}
 }
 

@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -82,6 +83,16 @@ func (g *gate) pay(now time.Time) bool {
 	}
 	g.tokens--
 	return true
+}
+
+// wait is how long it takes until the rate allows the next call: rounded up, so that it does allow it then, and no moment passes in which
+// the queue is looked at over and over again.
+func (g *gate) wait(now time.Time) time.Duration {
+	if g.rate <= 0 {
+		return 0
+	}
+	g.refill(now)
+	return time.Duration(math.Ceil(max(0, 1-g.tokens) / g.rate * float64(time.Second)))
 }
 
 func (g *gate) refill(now time.Time) {
