@@ -25,6 +25,7 @@ type catalog struct {
 	next    *gathering // a list that is being fetched
 	again   bool       // it has changed since that began
 	last    time.Time  // when one was fetched last
+	failed  int        // refreshes in a row that came to nothing
 	timer   func()     // begins the next refresh; nil = not set
 	between time.Duration
 }
@@ -39,7 +40,7 @@ func (l *catalog) unplug() {
 		l.next.release()
 		l.next = nil
 	}
-	l.again = false
+	l.again, l.failed = false, 0
 	if l.timer != nil {
 		l.timer()
 		l.timer = nil
@@ -215,7 +216,8 @@ func (a *actor) paged(c *kernel.Ctx, result []byte, err error) {
 	}
 }
 
-// unlisted is a list that could not be had. The first one of a connection ends it; after that the list before holds.
+// unlisted is a list that could not be had. The first one of a connection ends it; after that the list before holds, and as it is known
+// not to be the server's any more, it is asked for again.
 func (a *actor) unlisted(c *kernel.Ctx, err error) {
 	a.list.next.release()
 	a.list.next = nil
@@ -226,16 +228,19 @@ func (a *actor) unlisted(c *kernel.Ctx, err error) {
 	c.Refuse("list")
 	c.Log().Warn("tools could not be listed again; the list before holds", "server", a.s.entry.Name, "error", shown(a.redacted(err)))
 	a.list.last = c.Now()
+	a.list.failed++
 	if a.list.again {
 		a.changed(c)
+		return
 	}
+	a.list.timer = c.After(capability.RelistAfter(a.list.failed), refreshDue{})
 }
 
 // listed shows a list, unless it is the one that is there.
 func (a *actor) listed(c *kernel.Ctx, why string) {
 	g := a.list.next
 	a.list.next = nil
-	a.list.last = c.Now()
+	a.list.last, a.list.failed = c.Now(), 0
 	c.Attr("filtered", g.hidden)
 	for why, n := range g.left {
 		for range n {
@@ -277,8 +282,11 @@ func (a *actor) changed(c *kernel.Ctx) {
 	switch {
 	case a.list.next != nil:
 		a.list.again = true
-	case a.list.timer != nil, a.conn == nil || a.conn.phase != ready:
+	case a.list.timer != nil && a.list.failed == 0, a.conn == nil || a.conn.phase != ready:
 	default:
+		if a.list.timer != nil { // that of a refresh that failed may take longer
+			a.list.timer()
+		}
 		wait := a.list.last.Add(max(a.list.between, refreshEvery)).Sub(c.Now())
 		a.list.timer = c.After(max(0, wait), refreshDue{})
 	}

@@ -279,3 +279,51 @@ func TestAServerWithoutToolsSaysSo(t *testing.T) {
 		}
 	})
 }
+
+func TestAChangedListThatCouldNotBeHadIsAskedForAgain(t *testing.T) {
+	s := newFakeServer("buy")
+	play(t, with(s), func(w *world) {
+		w.discover()
+		s.set(func() { s.tools = `{"name":"new"}` })
+		s.answer = func(l *fakeLink, m said) bool {
+			if m.method == "tools/list" {
+				l.reply(m, `{"tools":7}`)
+			}
+			return m.method == "tools/list"
+		}
+		s.last().say(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
+		w.pass(5 * time.Second) // it is asked twice
+		s.answer = ok
+		w.pass(3 * time.Second)
+		if _, ok := w.tools().List.Tool("new"); !ok || w.refused("list") != 2 {
+			t.Errorf("it lists %d tools, and failed to %d times", len(w.tools().List.All()), w.refused("list"))
+		}
+		lists := len(s.heard("tools/list"))
+		w.pass(time.Hour)
+		if again := len(s.heard("tools/list")); again != lists {
+			t.Errorf("it was asked %d times more", again-lists)
+		}
+	})
+}
+
+func TestANewChangeDoesNotWaitForTheNextAttemptAtAListThatFailed(t *testing.T) {
+	s := newFakeServer("buy")
+	play(t, with(s), func(w *world) {
+		w.discover()
+		s.answer = func(l *fakeLink, m said) bool {
+			if m.method == "tools/list" {
+				l.reply(m, `{"tools":7}`)
+			}
+			return m.method == "tools/list"
+		}
+		s.last().say(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
+		w.pass(40 * time.Second)
+		s.set(func() { s.tools = `{"name":"new"}` })
+		s.answer = ok
+		s.last().say(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
+		w.pass(time.Second)
+		if _, ok := w.tools().List.Tool("new"); !ok {
+			t.Errorf("a second later it lists %d tools", len(w.tools().List.All()))
+		}
+	})
+}

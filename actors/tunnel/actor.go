@@ -24,7 +24,10 @@ type actor struct {
 	step    step
 	listing *listing // a tools/list that runs
 	again   bool     // the list changed while it was being fetched
+	relist  func()   // takes back the timer of the next attempt at a list that could not be had
 	calls   calls
+
+	unlistings int // attempts in a row at a changed list that came to nothing
 }
 
 func newActor(t *Tunnel) *actor { return &actor{t: t, calls: newCalls()} }
@@ -34,6 +37,7 @@ type (
 	socketGone struct{}
 	stepOver   struct{ ticket kernel.Ticket }
 	callOver   struct{ ticket kernel.Ticket }
+	relistDue  struct{} // a changed list is asked for again
 )
 
 // Start begins to connect.
@@ -82,6 +86,8 @@ func (a *actor) Receive(c *kernel.Ctx, m kernel.Msg) error {
 			c.Cancel(s.ticket)
 			return s.then(c, nil, fmt.Errorf("no answer within %v", a.t.limits.Connect))
 		}
+	case relistDue:
+		return a.list(c)
 	case socketGone:
 		a.calls.failAll(c, errGone)
 		a.publish(c, capability.Detached, Status{State: Failed, Reason: "its client's socket is gone"}, nil)

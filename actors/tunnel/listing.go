@@ -123,6 +123,10 @@ func (a *actor) list(c *kernel.Ctx) error {
 		a.again = true
 		return nil
 	}
+	if a.relist != nil {
+		a.relist()
+		a.relist = nil
+	}
 	a.listing = &listing{first: a.t.Status().State != Ready, limits: a.t.limits, cursors: map[string]struct{}{}}
 	return a.page(c, "")
 }
@@ -173,13 +177,14 @@ func (a *actor) paged(c *kernel.Ctx, m *kernel.Answer, err error) error {
 		c.Refuse(string(why))
 		c.Log().Warn("a list of tools was cut short", "server", jsonrpc.Show(a.t.Server()), "limit", string(why), "tools", len(l.tools))
 	}
-	a.listing = nil
+	a.listing, a.unlistings = nil, 0
 	a.ready(c, capability.NewList(l.tools, false, l.bytes...))
 	return a.maybeAgain(c)
 }
 
 // unlisted ends a listing that failed. The first one fails the tunnel; a later one
-// leaves what was listed before.
+// leaves what was listed before, and as that is known not to be the server's any more,
+// it is asked for again.
 func (a *actor) unlisted(c *kernel.Ctx, err error) error {
 	l := a.listing
 	a.listing = nil
@@ -189,7 +194,12 @@ func (a *actor) unlisted(c *kernel.Ctx, err error) error {
 	}
 	c.Refuse("list")
 	c.Log().Warn("tools could not be listed again; the list before holds", "server", jsonrpc.Show(a.t.Server()), "error", shown(err))
-	return a.maybeAgain(c)
+	a.unlistings++
+	if a.again {
+		return a.maybeAgain(c)
+	}
+	a.relist = c.After(capability.RelistAfter(a.unlistings), relistDue{})
+	return nil
 }
 
 // maybeAgain fetches once more when the list changed meanwhile.

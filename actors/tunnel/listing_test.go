@@ -197,3 +197,21 @@ func FuzzPagesOfAnyServer(f *testing.F) {
 		}
 	})
 }
+
+func TestAChangedListThatCouldNotBeHadIsAskedForAgain(t *testing.T) {
+	run(t, declaredA, Limits{}, func(l *lab) {
+		l.ready(oneTool)
+		l.inbound(acp.Inbound{Method: "notifications/tools/list_changed"})
+		l.fault(l.request("mcp/message", ""), -32603, "not now")
+		q := l.request("mcp/message", `{"connectionId":"conn-1","method":"tools/list"}`) // nor is that answered
+		time.Sleep(Limits{}.withDefaults().Connect)
+		l.cancelled(q)
+		begun := time.Now()
+		l.answer(l.request("mcp/message", `{"connectionId":"conn-1","method":"tools/list"}`), `{"tools":[`+tool("second")+`]}`)
+		if got := fmt.Sprint(listed(l.tunnel)); got != "[second]" || time.Since(begun) != capability.RelistAfter(2) {
+			t.Errorf("got %s after %v", got, time.Since(begun))
+		}
+		time.Sleep(time.Hour)
+		l.quiet()
+	})
+}
