@@ -149,6 +149,13 @@ var bent = []struct {
 		c.open["always"] = "server-A"
 		return result(`{"connectionId":"always"}`), true
 	}}},
+	{row: rowDistinct, name: "one connection id for two servers", bend: bend{serve: func(c *client, q asked) (string, bool) {
+		if q.Method != acp.MethodMCPConnect || c.session != "" {
+			return "", false
+		}
+		c.open["the one"] = "server-A"
+		return result(`{"connectionId":"the one"}`), true
+	}}, generations: "AB"},
 	{row: rowHandshake, name: "a version that nobody offered", bend: answers(inner(mcp.MethodInitialize), result(`{"protocolVersion":"1.0","capabilities":{}}`))},
 	{row: rowInitialized, name: "it is answered", bend: onNote(mcp.MethodInitialized, func(c *client, _ asked) { c.say(`{"jsonrpc":"2.0","id":null,"result":{}}`) })},
 	{row: rowPages, name: "a list without end", bend: answers(inner(mcp.MethodToolsList), result(`{"tools":[],"nextCursor":"again"}`))},
@@ -290,6 +297,9 @@ func TestABrokenClientIsNamedByItsRow(t *testing.T) {
 			}
 			if got := of(r, tally.Fail); !slices.Equal(got, []string{one.row}) {
 				t.Errorf("it failed %q\n%s", got, explain(r))
+			}
+			if later := []string{rowEcho, rowSecret, rowResume, rowServed}; slices.Contains(later, one.row) && !slices.Contains(of(r, tally.Pass), rowBackLost) {
+				t.Errorf("the run did not go on\n%s", explain(r))
 			}
 		})
 	}

@@ -76,12 +76,16 @@ func (r *run) await(l loss) bool {
 		r.until(r.cfg.outage, func() bool { return false })
 		r.door.shut.Store(false)
 	}
-	back := r.until(r.cfg.Step, func() bool { return r.sock != nil })
+	step := r.cfg.Step
+	if d, some := r.cfg.sooner[l.row]; some {
+		step = d
+	}
+	back := r.until(step, func() bool { return r.sock != nil })
 	if len(r.attempts) > 0 {
 		r.sheet.put(judgeAttempts(r.attempts))
 	}
 	if !back {
-		r.sheet.put(skipped(l.row, "it did not come again within %v", r.cfg.Step))
+		r.sheet.put(skipped(l.row, "it did not come again within %v", step))
 		return false
 	}
 	r.sheet.put(passed(l.row, "after %.1f s and %d attempts", time.Since(lost).Seconds(), len(r.attempts)))
