@@ -58,12 +58,16 @@ func (p *places) take() *admission.Slot {
 }
 
 func (p *places) give(w wish, slot *admission.Slot) {
+	if w.question != nil && !w.question.Answer(struct{}{}, nil) { // who asked has ended while another was asked to yield, and gives nothing back
+		slot.Release()
+		p.serve()
+		return
+	}
 	w.rec.place, w.rec.agent = placeHeld, slot
 	switch {
 	case w.spawned:
 		_ = w.rec.ref.Signal(slotGranted{}) // a session that has ended gives its place back by its exit
 	case w.question != nil:
-		w.question.Answer(struct{}{}, nil)
 	default:
 		p.sup.spawn(w.entry, slotHeld)
 	}

@@ -218,3 +218,30 @@ func TestACrashOfTheSupervisorGivesAllSlotsBack(t *testing.T) {
 		t.Error("a slot was given back twice")
 	}
 }
+
+// A session that ends while another one is asked to yield for it takes no place with it.
+func TestAPlaceThatNobodyWantsAnyMoreIsFree(t *testing.T) {
+	inPod(t, func(c *Config) { c.MaxSessions = 1 }, func(p *pod) {
+		a, b := p.client("k", 1), p.client("l", 2)
+		second := b.opened("[]")
+		p.agents.last().exit(3)
+		third := a.opened("[]") // in the place that is free now
+		end := make(chan struct{})
+		a.hold = func(string) { <-end }
+		a.tell(third, Prompt{Client: a, Req: 1000, Params: []byte(`{"prompt":[]}`)}) // it stands still in the refusal
+		p.settle()
+		turn := b.promptSoon(second, "go") // wants the place of the third, which does not answer
+		p.settle()
+		b.close(second)
+		close(end)
+		p.settle()
+		b.want(turn, `{"stopReason":"cancelled"}`)
+		if n := p.used("max_sessions"); n != 0 {
+			t.Errorf("%d places are taken, and there is no agent", n)
+		}
+		a.leave()
+		b.leave()
+		p.after(p.s.cfg.SessionTTL)
+		p.atRest()
+	})
+}
