@@ -21,6 +21,8 @@ func (x *session) loadWaits() bool { return x.loading() && x.turn.phase != idle 
 // loadNow begins what a load has waited for.
 func (x *session) loadNow() {
 	switch {
+	case x.client == nil: // it did not wait
+		x.missOpening()
 	case x.conv.phase != alive:
 		x.wantAgent()
 	case !x.conv.info.LoadSession:

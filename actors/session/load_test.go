@@ -1,12 +1,14 @@
 package session
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/acpod/acpod/actors/session/agent"
 	"github.com/acpod/acpod/actors/tunnel"
 	"github.com/acpod/acpod/protocol/acp"
 	"github.com/acpod/acpod/protocol/jsonrpc"
@@ -263,6 +265,56 @@ func TestWhatATurnAsksWhileALoadWaitsForItIsAskedWhenThereIsRoom(t *testing.T) {
 		a.end(endTurn)
 		if got := accountOf(t, young.answer(req)); got.Agent != "alive" {
 			t.Errorf("%+v", got)
+		}
+	})
+}
+
+// A load whose client has left before the turn ended is over: the agent, which has the conversation open, is asked nothing.
+func TestALoadThatItsClientDoesNotWaitForAsksNothing(t *testing.T) {
+	inPod(t, nil, func(p *pod) {
+		p.agents.offering(true, acp.SessionCapabilities{})
+		c := p.client("k", 1)
+		id := c.opened("[]")
+		c.prompt(id, "hello")
+		young := p.client("k", 1)
+		young.load(id, "[]")
+		young.leave()
+		p.agents.is(func(a *agents) { a.back = func(string) error { return errors.New("it is open already") } })
+		a := p.agents.last()
+		a.say("news")
+		a.end(endTurn)
+		if backs := a.see(&a.backs); len(backs) != 0 {
+			t.Errorf("the agent was asked %q for nobody", backs)
+		}
+		again := p.client("k", 1)
+		req := again.resume(id, "[]")
+		if got := accountOf(t, again.answer(req)); got.Agent != "alive" || got.MissedUpdates != 0 {
+			t.Errorf("%+v", got)
+		}
+		if said := texts(again.heard()); !slices.Equal(said, []string{fmt.Sprintf("answer %d", req), "news", "_acpod/turn_ended"}) {
+			t.Errorf("it heard %q", said)
+		}
+	})
+}
+
+// An overlong line of what was said before is not news either when a conversation is brought back.
+func TestAPastThatIsTooLongIsNotMissed(t *testing.T) {
+	inPod(t, nil, func(p *pod) {
+		p.agents.offering(true, acp.SessionCapabilities{})
+		id := asleep(p, "[]")
+		p.agents.is(func(a *agents) { a.hold = true })
+		c := p.client("k", 1)
+		req := c.resume(id, "[]")
+		a := p.agents.last()
+		a.do(func(*kernel.Ctx) error {
+			return a.owner.Tell(agent.Skipped{From: a.ref, Bytes: 1 << 25, Scope: "agent_line_bytes"})
+		})
+		a.end(`{}`)
+		if got := accountOf(t, c.answer(req)); got.MissedUpdates != 0 {
+			t.Errorf("%+v", got)
+		}
+		if said := strings.Join(texts(c.heard()), " "); strings.Contains(said, "dropped") {
+			t.Errorf("%s", said)
 		}
 	})
 }

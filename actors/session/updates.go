@@ -77,7 +77,7 @@ func (x *session) push(frame []byte, w weight) {
 func (x *session) onSkipped(m agent.Skipped) {
 	x.touch()
 	x.c.Refuse(m.Scope)
-	if x.silenced(m.From) {
+	if x.silenced(m.From) || m.From == x.conv.ref && x.conv.quiet { // the latter was said before
 		return
 	}
 	x.out.skip(gap{updates: 1, bytes: m.Bytes, scope: m.Scope})
