@@ -90,10 +90,7 @@ func (x *session) admit(p *parked) {
 		return
 	}
 	m.held.Release()
-	taken := false
-	defer func() { p.question.Answer(attached(taken), nil) }()
 	same := x.client == m.client
-	taken = true
 	x.out.resolve(true)
 	if !same {
 		x.takeOver()
@@ -105,7 +102,7 @@ func (x *session) admit(p *parked) {
 	x.folders, x.meta = m.folders, keepMeta(x.c, m.params.Meta, x.s.cfg.ForwardMeta)
 	x.declare(m.client, declared, same)
 	changed = changed || len(x.declared) != names
-	if !x.owned.Owed() { // this generation was abandoned, and the supervisor answers
+	if !x.owned.Owed() { // this generation was abandoned: who asked it asks the next one, as after a crash until here
 		return
 	}
 	open := &opener{client: m.client, resume: true, load: m.load}

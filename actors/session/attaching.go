@@ -15,6 +15,7 @@ func (v *supervisor) attach(e *entry) {
 
 // hand gives a request to its living session, which answers it.
 func (v *supervisor) hand(e *entry, m kernel.Msg) {
+	e.asked = e.rec.ref
 	ticket, err := v.c.Request(e.rec.ref, m)
 	var full *kernel.Overloaded
 	switch {
@@ -36,6 +37,9 @@ func (v *supervisor) again(e *entry) {
 	rec.behind = append([]*entry{e}, rec.behind...)
 	switch {
 	case rec.living():
+		if rec.ref != e.asked { // it crashed in it, and another generation is there already; else the news of that is on its way
+			v.next(rec)
+		}
 	case rec.kept.then != stays:
 		v.work(rec)
 	default:
@@ -59,7 +63,7 @@ func (v *supervisor) onAnswer(a kernel.Answer) {
 	e.owed.Discharge()
 	rec := e.rec
 	rec.under = nil
-	if granted, _ := a.Msg.(attached); bool(granted) { // a refused one leaves no trace
+	if granted, _ := a.Msg.(attached); bool(granted) && e.back() { // a refused one leaves no trace, and a delete names no folder
 		rec.note(e.client.Rank())
 		rec.cwd, rec.updated = e.folders.Cwd, v.now()
 	}

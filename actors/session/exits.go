@@ -19,6 +19,7 @@ func (v *supervisor) onExited(m kernel.Exited) {
 		rec.ref = m.Next
 		v.refs[m.Next] = rec
 		v.places.free(rec)
+		v.next(rec)
 		return
 	}
 	how, opened := end(rec.life.ending.Load()), rec.life.opened.Load()

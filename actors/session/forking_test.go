@@ -174,3 +174,21 @@ func TestWhoComesWhileASessionIsBeingDeletedWaitsForItsEnd(t *testing.T) {
 		p.atRest()
 	})
 }
+
+// What a delete leaves when the agent refuses it is what there was.
+func TestADeleteThatFailsLeavesTheFolder(t *testing.T) {
+	inPod(t, nil, func(p *pod) {
+		p.agents.offering(false, acp.SessionCapabilities{Delete: true, Resume: true})
+		c := p.client("k", 1)
+		id := c.opened("[]")
+		before, _, _ := p.records.has(id)
+		p.agents.is(func(a *agents) {
+			a.back = func(string) error { return &jsonrpc.Error{Code: jsonrpc.Internal, Message: "not now"} }
+		})
+		c.wantError(c.remove(id), jsonrpc.Internal, "")
+		after, held, ok := p.records.has(id)
+		if !ok || held || after.Cwd != before.Cwd {
+			t.Errorf("its folder was %q and is %q (there %v, held %v)", before.Cwd, after.Cwd, ok, held)
+		}
+	})
+}

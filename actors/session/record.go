@@ -121,7 +121,8 @@ type entry struct {
 	owed    *kernel.Obligation
 	slot    *admission.Slot // of the session that it opens, until that lives; nil for one that lives already
 	folders Folders
-	late    bool // it was answered before the store, or its folders, did
+	asked   kernel.Ref // the generation of a living session that it was given to last
+	late    bool       // it was answered before the store, or its folders, did
 }
 
 // back tells whether it brings a session back that there was.
