@@ -111,7 +111,8 @@ func (k *call) stopOrphanage() {
 // add remembers a key; nil when every remembered key has an open call.
 func (b *keyBook) add(id keyID, k *call) *keyEntry {
 	if len(b.order) >= b.limits.Keys {
-		at := slices.IndexFunc(b.order, func(e *keyEntry) bool { return e.call == nil })
+		// One whose start is being taken back is not forgotten: that would take back the start of the next call as well.
+		at := slices.IndexFunc(b.order, func(e *keyEntry) bool { return e.call == nil && !e.undoing })
 		if at < 0 {
 			return nil
 		}

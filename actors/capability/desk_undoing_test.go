@@ -93,3 +93,28 @@ func TestRepeatsThatWaitForATakingBackAreCallsWithinTheirBound(t *testing.T) {
 		}
 	})
 }
+
+// TestAKeyWhoseStartIsBeingTakenBackIsNotForgotten: its next call would find that start, and be told of a call that was never made.
+func TestAKeyWhoseStartIsBeingTakenBackIsNotForgotten(t *testing.T) {
+	l := slowLedger{newMemoryLedger(), 100 * time.Millisecond, time.Second}
+	run(t, DeskConfig{Ledger: l, Limits: DeskLimits{Keys: 2}}, func(w *world) {
+		s := w.attach(shop("shop.buy"))
+		first := w.call(Request{Name: "shop.buy", Key: "k", RequestID: "i1"})
+		w.signal(CancelRequest{Token: w.caller.Token, RequestID: "i1"})
+		first.wait()
+		open := w.call(Request{Name: "shop.buy", Key: "open"})
+		time.Sleep(200 * time.Millisecond)
+		if e := w.call(Request{Name: "shop.buy", Key: "more"}).wait(); e.code() != TooMuch {
+			t.Errorf("a third key: %v", e.err)
+		}
+		again := w.call(Request{Name: "shop.buy", Key: "k"})
+		_, q := s.next(t)
+		w.answer(q, "open")
+		_, q = s.next(t)
+		w.answer(q, "again")
+		if e := again.wait(); e.err != nil {
+			t.Errorf("the repeat of a call that was not made: %v", e.err)
+		}
+		open.wait()
+	})
+}
