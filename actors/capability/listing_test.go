@@ -208,3 +208,16 @@ func TestAnEarlyListThatHasNoNamesYetIsWaitedFor(t *testing.T) {
 		t.Errorf("a search waits for what is there: %v", after.Catalog())
 	}
 }
+
+func TestWhatIsMissingOfTheListOfAClientsServerIsTold(t *testing.T) {
+	const left = "its list was cut after 256 tools (tools_per_server)"
+	s := shop("shop.buy")
+	s.set.Store(&Toolset{State: Ready, List: s.Tools().List, Reason: left})
+	got := viewOf(all("shop"), nil, s).Unavailable()
+	if len(got) != 1 || got[0] != (Unavailable{Provider: BrowserProvider, Error: "shop: " + left}) {
+		t.Errorf("got %+v", got)
+	}
+	if got := viewOf(all("bank"), nil, s).Unavailable(); len(got) != 0 {
+		t.Errorf("of a server without a grant it says %+v", got)
+	}
+}

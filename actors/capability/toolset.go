@@ -13,7 +13,7 @@ import (
 // that the source's actor publishes behind an atomic pointer.
 type Toolset struct {
 	State  State
-	Reason string // why it failed or is gone, or is being tried again: one line, escaped, without secrets; else empty
+	Reason string // why it failed or is gone, or is being tried again, or what of its tools is not listed: one line, escaped, without secrets; else empty
 	// Cause is the same for a program: it may wrap [ErrNeedsLogin] or *[BreakerError]. nil where there is nothing to tell apart.
 	Cause error
 	List  *List // nil: it never listed

@@ -220,7 +220,13 @@ func (v *View) unavailable(held map[place]*heldBack) []Unavailable {
 		if n := v.crowded[place{server: name}]; n > 0 {
 			list = append(list, Unavailable{Provider: s.provider, Error: name + ": " + noRoomToName(n)})
 		}
-		if !v.grants.Server(name) || v.pending(name, s) || s.list() != nil {
+		if !v.grants.Server(name) || v.pending(name, s) {
+			continue
+		}
+		if s.list() != nil {
+			if left := s.missing(); left != "" {
+				list = append(list, Unavailable{Provider: s.provider, Error: name + ": " + left})
+			}
 			continue
 		}
 		why := "is not connected"
@@ -234,6 +240,17 @@ func (v *View) unavailable(held map[place]*heldBack) []Unavailable {
 		list = append(list, Unavailable{Provider: s.provider, Error: name + " " + why})
 	}
 	return list
+}
+
+// missing is what of the tools of a server that is there its list does not have, "" when it is whole.
+func (s server) missing() string {
+	if s.source == nil {
+		return ""
+	}
+	if t := s.source.Tools(); t.State == Ready {
+		return oneLine(t.Reason)
+	}
+	return ""
 }
 
 // noRoomToName says that so many tools of a server cannot be shown.

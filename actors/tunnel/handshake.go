@@ -158,9 +158,9 @@ func (a *actor) initialize(c *kernel.Ctx) error {
 // shown is an error for people: one line, printable, bounded.
 func shown(err error) string { return kernel.Escape(err.Error(), 300) }
 
-// ready publishes a fetched list.
-func (a *actor) ready(c *kernel.Ctx, list *capability.List) {
-	a.publish(c, capability.Ready, Status{State: Ready}, list)
+// ready publishes a fetched list, and what is missing of it.
+func (a *actor) ready(c *kernel.Ctx, missing string, list *capability.List) {
+	a.publish(c, capability.Ready, Status{State: Ready, Reason: missing}, list)
 }
 
 // extended is the deadline of a call after a sign of life, never past its limit.

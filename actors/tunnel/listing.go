@@ -2,6 +2,7 @@ package tunnel
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/acpod/acpod/actors/capability"
 	"github.com/acpod/acpod/protocol/jsonrpc"
@@ -18,6 +19,7 @@ type listing struct {
 	cursors map[string]struct{}
 	tools   []mcp.Tool
 	bytes   []*kernel.Lease
+	left    map[end]int // entries that were left out so far, and why
 }
 
 // end is why a listing takes no further page.
@@ -87,6 +89,29 @@ func (l *listing) take(account *kernel.Account, page []mcp.Tool, bad []mcp.BadTo
 	}
 	l.cursors[next] = struct{}{}
 	return notYet, left
+}
+
+func (l *listing) leave(left map[end]int) {
+	for why, n := range left {
+		if l.left == nil {
+			l.left = map[end]int{}
+		}
+		l.left[why] += n
+	}
+}
+
+// missing says for people what is not in a list that has ended for that reason, "" when it is whole.
+func (l *listing) missing(why end) string {
+	var parts []string
+	if why != complete {
+		parts = append(parts, fmt.Sprintf("its list was cut after %d tools (%s)", len(l.tools), why))
+	}
+	for _, why := range []end{tooBig, notAnyTool} {
+		if n := l.left[why]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d of its tools are left out (%s)", n, why))
+		}
+	}
+	return strings.Join(parts, "; ")
 }
 
 // early lists the tools of the declaration, until the real list replaces them.
@@ -167,6 +192,7 @@ func (a *actor) paged(c *kernel.Ctx, m *kernel.Answer, err error) error {
 	}
 	why, left := l.take(c.Account(), tools, bad, next)
 	a.count(c, left)
+	l.leave(left)
 	switch why {
 	case notYet:
 		return a.page(c, next)
@@ -178,7 +204,7 @@ func (a *actor) paged(c *kernel.Ctx, m *kernel.Answer, err error) error {
 		c.Log().Warn("a list of tools was cut short", "server", jsonrpc.Show(a.t.Server()), "limit", string(why), "tools", len(l.tools))
 	}
 	a.listing, a.unlistings = nil, 0
-	a.ready(c, capability.NewList(l.tools, false, l.bytes...))
+	a.ready(c, l.missing(why), capability.NewList(l.tools, false, l.bytes...))
 	return a.maybeAgain(c)
 }
 

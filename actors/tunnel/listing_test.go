@@ -54,16 +54,17 @@ func TestAnOddToolDoesNotHideItsSiblingsAndBoundsHold(t *testing.T) {
 		pages  []string
 		want   string
 		count  string // refusal counted
+		told   string
 	}{
-		{"an entry that is no tool", Limits{}, []string{`{"tools":[` + tool("a") + `,{"name":5},null,{"name":"n"},` + tool("b") + `]}`}, "[a b]", "tool_malformed"},
-		{"a schema that is too large", Limits{SchemaBytes: 64}, []string{`{"tools":[` + tool("a") + `,{"name":"big","inputSchema":{"d":"` + strings.Repeat("x", 100) + `"}}]}`}, "[a]", "tool_schema_bytes"},
-		{"a tool that is too large", Limits{SchemaBytes: 64}, []string{`{"tools":[` + tool("a") + `,{"name":"big","inputSchema":{},"description":"` + strings.Repeat("x", 200) + `"}]}`}, "[a]", "tool_schema_bytes"},
-		{"too many tools", Limits{Tools: 3}, []string{`{"tools":[` + tool("a") + `,` + tool("b") + `],"nextCursor":"2"}`, `{"tools":[` + tool("c") + `,` + tool("d") + `],"nextCursor":"3"}`}, "[a b c]", "tools_per_server"},
-		{"too many pages", Limits{Pages: 2}, []string{`{"tools":[` + tool("a") + `],"nextCursor":"2"}`, `{"tools":[` + tool("b") + `],"nextCursor":"3"}`}, "[a b]", "tool_pages"},
-		{"a cursor that comes again", Limits{}, []string{`{"tools":[` + tool("a") + `],"nextCursor":"2"}`, `{"tools":[` + tool("b") + `],"nextCursor":"2"}`}, "[a b]", "tool_cursor"},
-		{"the same name twice", Limits{}, []string{`{"tools":[` + tool("a") + `,` + tool("a") + `]}`}, "[a]", ""},
-		{"no tools", Limits{}, []string{`{"tools":[]}`}, "[]", ""},
-		{"an empty cursor ends the list", Limits{}, []string{`{"tools":[` + tool("a") + `],"nextCursor":""}`}, "[a]", ""},
+		{"an entry that is no tool", Limits{}, []string{`{"tools":[` + tool("a") + `,{"name":5},null,{"name":"n"},` + tool("b") + `]}`}, "[a b]", "tool_malformed", "3 of its tools are left out (tool_malformed)"},
+		{"a schema that is too large", Limits{SchemaBytes: 64}, []string{`{"tools":[` + tool("a") + `,{"name":"big","inputSchema":{"d":"` + strings.Repeat("x", 100) + `"}}]}`}, "[a]", "tool_schema_bytes", "1 of its tools are left out (tool_schema_bytes)"},
+		{"a tool that is too large", Limits{SchemaBytes: 64}, []string{`{"tools":[` + tool("a") + `,{"name":"big","inputSchema":{},"description":"` + strings.Repeat("x", 200) + `"}]}`}, "[a]", "tool_schema_bytes", "1 of its tools are left out (tool_schema_bytes)"},
+		{"too many tools", Limits{Tools: 3}, []string{`{"tools":[` + tool("a") + `,` + tool("b") + `],"nextCursor":"2"}`, `{"tools":[` + tool("c") + `,` + tool("d") + `],"nextCursor":"3"}`}, "[a b c]", "tools_per_server", "its list was cut after 3 tools (tools_per_server)"},
+		{"too many pages", Limits{Pages: 2}, []string{`{"tools":[` + tool("a") + `],"nextCursor":"2"}`, `{"tools":[` + tool("b") + `],"nextCursor":"3"}`}, "[a b]", "tool_pages", "its list was cut after 2 tools (tool_pages)"},
+		{"a cursor that comes again", Limits{}, []string{`{"tools":[` + tool("a") + `],"nextCursor":"2"}`, `{"tools":[` + tool("b") + `],"nextCursor":"2"}`}, "[a b]", "tool_cursor", "its list was cut after 2 tools (tool_cursor)"},
+		{"the same name twice", Limits{}, []string{`{"tools":[` + tool("a") + `,` + tool("a") + `]}`}, "[a]", "", ""},
+		{"no tools", Limits{}, []string{`{"tools":[]}`}, "[]", "", ""},
+		{"an empty cursor ends the list", Limits{}, []string{`{"tools":[` + tool("a") + `],"nextCursor":""}`}, "[a]", "", ""},
 	} {
 		run(t, declaredA, tc.limits, func(l *lab) {
 			l.handshake()
@@ -76,6 +77,9 @@ func TestAnOddToolDoesNotHideItsSiblingsAndBoundsHold(t *testing.T) {
 			}
 			if tc.count != "" && l.refused(tc.count) == 0 {
 				t.Errorf("%s: %q is not counted", tc.what, tc.count)
+			}
+			if now := l.tunnel.Status().Reason; now != tc.told {
+				t.Errorf("%s: it says %q, want %q", tc.what, now, tc.told)
 			}
 			l.quiet()
 		})

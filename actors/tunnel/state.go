@@ -21,7 +21,7 @@ var (
 	ErrTakenOver = errors.New("a newer connection took the session over")
 )
 
-// Status is a tunnel's state and why, one line, escaped.
+// Status is a tunnel's state and why, one line, escaped. The reason of one that is ready says what of its tools is not listed.
 type Status struct {
 	State  State
 	Reason string
