@@ -25,6 +25,7 @@ type client struct {
 	next    int
 	opening string // the method that opened, or will open, the session
 	session string
+	second  string            // another one, of a client that has two
 	given   int               // connection ids
 	open    map[string]string // connection id → server's name
 	held    []string          // answers that are to be mixed up
@@ -154,7 +155,9 @@ func (c *client) answered(f jsonrpc.Frame) {
 		c.request(c.opening, c.openParams(c.opening))
 	case strings.Contains(id, "session/new"), strings.Contains(id, "session/resume"):
 		o, _ := jsonrpc.ParseObject(f.Result)
-		if id, _ := o.Text("sessionId"); id != "" {
+		if id, _ := o.Text("sessionId"); id != "" && c.second == "?" {
+			c.second = id
+		} else if id != "" {
 			c.session = id
 		}
 		if c.bend.opened != nil {

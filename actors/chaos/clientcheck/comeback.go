@@ -117,7 +117,7 @@ func judgeSecret(first, now string) mark {
 // resume waits for the client to take its session up, and serves it again.
 func (r *run) resume() bool {
 	r.expected = true
-	defer func() { r.expected = false }()
+	defer r.answerRest()
 	r.waiting("session/resume")
 	for r.until(r.cfg.Step, func() bool { return r.sock == nil || len(r.openings) > 0 }) && r.sock != nil {
 		one := r.openings[0]
@@ -132,18 +132,20 @@ func (r *run) resume() bool {
 			r.respond(one.id, nil, acp.UnknownSession(r.session))
 			return r.sock != nil
 		case one.method == acp.MethodSessionNew:
-			r.openBeside(one)
-			if r.sheet.is(rowSecret, tally.Fail) {
-				return r.sock != nil // it could not have taken it up
-			}
-			if r.first.in.ClientSecret == "" {
+			had := len(r.sessions) > 0
+			r.openBeside(one, true)
+			switch {
+			case r.sheet.is(rowSecret, tally.Fail): // it could not have taken it up
+			case !had:
+				r.sheet.put(skipped(rowResume, "it had closed its session"))
+			case r.first.in.ClientSecret == "":
 				r.sheet.put(skipped(rowResume, "it opened another session, and gave no secret to be known again by"))
-			} else {
+			default:
 				r.sheet.put(failed(rowResume, "session/new", "the session that it had is kept for it, with its agent, until its time is over"))
 			}
 			return r.sock != nil
 		}
-		r.openBeside(one)
+		r.openBeside(one, false)
 	}
 	return false
 }

@@ -35,13 +35,13 @@ func (r *run) greet() bool {
 // open waits for a session and asks its servers for connections before it is answered, as a pod may.
 func (r *run) open() bool {
 	r.expected = true
-	defer func() { r.expected = false }()
+	defer r.answerRest()
 	r.waiting("session/new")
 	for r.until(r.cfg.Step, func() bool { return r.sock == nil || len(r.openings) > 0 }) && r.sock != nil {
 		one := r.openings[0]
 		r.openings = r.openings[1:]
 		if one.method != acp.MethodSessionNew { // a session of another day, which it may try
-			r.openBeside(one)
+			r.openBeside(one, false)
 			continue
 		}
 		declared, marks, bad := judgeNew(one.params, r.servers())
@@ -57,11 +57,6 @@ func (r *run) open() bool {
 		if !during && r.sock != nil {
 			r.connectLate()
 		}
-		r.expected = false
-		for _, late := range r.openings {
-			r.openBeside(late)
-		}
-		r.openings = nil
 		return r.sock != nil
 	}
 	return false

@@ -113,6 +113,32 @@ func TestAnAnswerToSilenceIsThatRowsFailure(t *testing.T) {
 	}
 }
 
+// What waits to be judged is bounded, whatever a client answers.
+func TestAnswersAreNotKeptWithoutABound(t *testing.T) {
+	w := greeted()
+	filler := strings.Repeat("x", 4<<20)
+	var failed string
+	for range 40 {
+		q := w.ask("mcp/message")
+		_, _, marks := w.take(false, fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":"%s"}`, q.id.Raw(), filler))
+		if failed == "" {
+			failed = fails(marks)
+		}
+		if q.reply == nil || w.held > heldBytes {
+			t.Fatalf("%d bytes are held", w.held)
+		}
+	}
+	if failed != rowSizes {
+		t.Errorf("it failed %q", failed)
+	}
+	for _, q := range w.asked {
+		w.judged(q)
+	}
+	if w.held != 0 {
+		t.Errorf("%d bytes are held when all was judged", w.held)
+	}
+}
+
 func TestTheBeginningHasItsOrder(t *testing.T) {
 	const initialize, other = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}`, `{"jsonrpc":"2.0","id":2,"method":"session/list"}`
 	w := newWatcher()

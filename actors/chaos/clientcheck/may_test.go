@@ -106,6 +106,25 @@ var may = []struct {
 			c.socket.Reset() // which fails rows
 		}
 	}}},
+	{name: "two sessions", bend: bend{opened: func(c *client) {
+		if c.second == "" {
+			c.second = "?" // whatever it is
+			c.request("session/new", `{"cwd":"/","mcpServers":[]}`)
+		}
+	}, method: func(c *client, again bool) string {
+		if again { // it takes both up
+			c.next++
+			c.say(fmt.Sprintf(`{"jsonrpc":"2.0","id":"second %d","method":"session/resume","params":{"cwd":"/","sessionId":%q,"mcpServers":[]}}`, c.next, c.second))
+			return "session/resume"
+		}
+		return "session/new"
+	}}, skipped: map[string]string{rowServed: "withdrew"}},
+	{name: "it closes its session when it loses the pod", bend: bend{noted: func(c *client, q asked) {
+		if q.Method == "_acpod/draining" || q.Method == "_acpod/client-check/there_is_none" {
+			c.request("session/close", fmt.Sprintf(`{"sessionId":%q}`, c.session))
+			c.session = ""
+		}
+	}}, skipped: map[string]string{rowKey: "no key"}},
 	{name: "it stays away", bend: bend{pause: func(int) time.Duration { return time.Hour }}, change: func(cfg *Config) { cfg.sooner = map[string]time.Duration{rowBack1012: 300 * time.Millisecond} },
 		skipped: map[string]string{rowBack1012: "did not come again", rowBack1013: noReturn, rowResume: noReturn}},
 	{name: "it leaves", bend: onNote(acp.MethodSessionUpdate, func(c *client, _ asked) { bye(c); gone(c) }), skipped: map[string]string{rowUpdates: "the client closed with 1000", rowPing: "the client closed with 1000"}, ended: true},

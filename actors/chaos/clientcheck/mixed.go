@@ -52,6 +52,11 @@ func (r *run) mixed() {
 		r.sheet.put(r.unanswered(rowMixed, "one of several requests at once"))
 		return
 	}
+	defer func() {
+		for _, q := range questions {
+			r.watch.judged(q)
+		}
+	}()
 	for _, one := range all {
 		if m := one.judge(one.a.reply()); m.status != tally.Pass {
 			r.sheet.put(m)

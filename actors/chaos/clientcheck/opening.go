@@ -33,7 +33,7 @@ func judgeInitialize(params []byte) (in acp.Initialize, marks []mark, bad *jsonr
 		marks = append(marks, passed(rowInitialize, "%d", n))
 	}
 	if why := selfDescription(o); why != "" {
-		marks = append(marks, failed(rowCaps, jsonrpc.Show(string(params)), "%s", why))
+		marks = append(marks, failed(rowCaps, jsonrpc.Show(in.ClientName), "%s", why))
 	} else {
 		marks = append(marks, passed(rowCaps, "%s", jsonrpc.Show(in.ClientName)))
 	}

@@ -41,6 +41,7 @@ type run struct {
 	sessions map[string]bool // that the pod gave and that are open
 	session  string          // the one that is used
 	tunnels  []*tunnel
+	last     *question // of the latest MCP request that was asked alone
 	report   *Report
 }
 
@@ -176,7 +177,7 @@ func (r *run) take(e event) {
 			}
 		}
 	case opened:
-		r.sock, r.watch, r.how, r.hello, r.openings, r.spoke = e.socket, newWatcher(), "", nil, nil, time.Now()
+		r.sock, r.watch, r.how, r.hello, r.openings, r.last, r.spoke = e.socket, newWatcher(), "", nil, nil, nil, time.Now()
 		r.door.readers.Go(e.socket.read)
 	case ended:
 		if e.socket == r.sock {
@@ -196,8 +197,12 @@ func (r *run) take(e event) {
 			r.spoke = time.Now()
 			f, ok, marks := r.watch.take(e.binary, e.data)
 			r.sheet.put(marks...)
-			if ok && !e.socket.quiet.Load() {
+			switch {
+			case e.socket.quiet.Load():
+			case ok:
 				r.serve(f)
+			case f.Kind == jsonrpc.Request && len(e.data) > requestBytes:
+				r.respond(f.ID, nil, jsonrpc.Overloaded(jsonrpc.OverloadData{Scope: jsonrpc.ScopeRequestBytes, Limit: requestBytes, Used: int64(len(e.data)), Size: int64(len(e.data))}))
 			}
 		}
 	}

@@ -34,7 +34,7 @@ func (r *run) serve(f jsonrpc.Frame) {
 		one := opening{f.ID, f.Method, f.Params}
 		switch {
 		case !r.expected:
-			r.openBeside(one)
+			r.openBeside(one, false)
 		case len(r.openings) == maxOpenings:
 			r.respond(f.ID, nil, jsonrpc.Overloaded(jsonrpc.OverloadData{Scope: "sessions_per_connection", Limit: maxOpenings, Used: maxOpenings}))
 		default:
@@ -62,8 +62,8 @@ func (r *run) initialize(f jsonrpc.Frame) {
 	}
 }
 
-// openBeside opens a session that the run has no use for, and serves none of its servers.
-func (r *run) openBeside(one opening) {
+// openBeside answers an opening whose servers are not asked. instead says that a new session takes the place of the one that is used.
+func (r *run) openBeside(one opening, instead bool) {
 	if one.method != acp.MethodSessionNew {
 		id, bad := acp.ParseSessionID(one.params)
 		switch {
@@ -84,7 +84,20 @@ func (r *run) openBeside(one opening) {
 		r.respond(one.id, nil, bad)
 		return
 	}
+	used := r.session
 	r.respond(one.id, append(r.newSession(), serverStates(declared, "failed")...), nil)
+	if !instead {
+		r.session = used
+	}
+}
+
+// answerRest answers the openings that wait, and all that come, when the part of the run that took them is over.
+func (r *run) answerRest() {
+	r.expected = false
+	for _, late := range r.openings {
+		r.openBeside(late, false)
+	}
+	r.openings = nil
 }
 
 // servers are those of initialize, nil for none.

@@ -73,7 +73,11 @@ func (r *run) mcp(row string, t *tunnel, target, method string, params []byte) (
 	if r.sock == nil {
 		return reply{}, false
 	}
+	if r.last != nil {
+		r.watch.judged(r.last)
+	}
 	a := r.inner(t, target, method, params)
+	r.last = a.q
 	if !r.answered(row, a.q) {
 		r.sheet.put(r.unanswered(row, jsonrpc.Show(method)))
 		return reply{}, false

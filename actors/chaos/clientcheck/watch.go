@@ -16,7 +16,8 @@ const (
 	frameBytes   = 8 << 20
 	earlyBytes   = 64 << 10
 	requestBytes = 1 << 20
-	maxOpen      = 256 // requests of a client that are kept open here; a pod answers before there are as many
+	maxOpen      = 256      // requests of a client that are kept open here; a pod answers before there are as many
+	heldBytes    = 64 << 20 // answers that are kept until they are judged, all together
 )
 
 // question is a request of the pod.
@@ -25,6 +26,7 @@ type question struct {
 	method string
 	twice  string // the row that a second answer is about
 	reply  *jsonrpc.Frame
+	size   int // bytes that the reply holds
 }
 
 // watcher judges the messages of one connection as they come, whatever the run is about. It is pure.
@@ -41,6 +43,7 @@ type watcher struct {
 	answers  int
 	requests int
 	inbound  int
+	held     int // bytes of the replies
 }
 
 func newWatcher() *watcher {
@@ -88,6 +91,9 @@ func (w *watcher) take(binary bool, data []byte) (f jsonrpc.Frame, ok bool, mark
 	}
 	if len(data) > limit {
 		marks = append(marks, failed(rowSizes, fmt.Sprintf("%s of %d bytes", show(f), len(data)), "a pod takes %d bytes here", limit))
+	}
+	if len(data) > requestBytes {
+		return f, false, marks
 	}
 	marks = append(marks, w.first(f)...)
 	marks = append(marks, w.call(f)...)
@@ -163,12 +169,24 @@ func (w *watcher) response(f jsonrpc.Frame) (marks []mark) {
 	case q.reply != nil:
 		marks = append(marks, failed(q.twice, fmt.Sprintf("a second answer to %s: %s", q.method, show(f)), "one request has one answer"))
 	default:
-		q.reply = &f
+		q.reply, q.size = &f, f.Size
+		if w.held += f.Size; w.held > heldBytes {
+			marks = append(marks, failed(rowSizes, fmt.Sprintf("answers of %d bytes at once", w.held), "a pod takes 48 MiB of a whole connection"))
+			w.judged(q)
+		}
 		if one, bad := misshapen(f); bad {
 			marks = append(marks, one)
 		}
 	}
 	return marks
+}
+
+// judged lets the bytes of an answer go.
+func (w *watcher) judged(q *question) {
+	if q.reply != nil {
+		w.held -= q.size
+		q.reply, q.size = &jsonrpc.Frame{Kind: jsonrpc.Response, ID: q.reply.ID}, 0
+	}
 }
 
 // misshapen says what is wrong with the outside of an answer.
