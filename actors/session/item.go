@@ -18,6 +18,7 @@ const (
 	plain
 	terminal // the end of a tool call: dropped when nothing plain is left
 	pinned   // the end of a turn, an answer, a question: never dropped
+	owed     // no weight of its own: the acts that answer somebody are counted by it
 	weights
 )
 

@@ -26,7 +26,7 @@ type outbox struct {
 	open    bool   // the agent does not wait
 	queue   []*item
 	bytes   int64        // of the agent's updates in the queue
-	weighs  [weights]int // items of the queue that are no acts, by weight
+	weighs  [weights]int // items of the queue that are no acts, by weight, and of its answers
 	flight  []*item
 	unsure  []*item // of a client that is lost: they were being written, and may have left or not
 	early   early
@@ -75,8 +75,11 @@ func (o *outbox) append(it *item) {
 }
 
 func (o *outbox) weigh(it *item, by int) {
-	if it.act == nil {
+	switch {
+	case it.act == nil:
 		o.weighs[it.weight] += by
+	case it.answer:
+		o.weighs[owed] += by
 	}
 	if it.weight == plain || it.weight == terminal {
 		o.bytes += int64(by) * it.size

@@ -380,8 +380,9 @@ func (x *session) busy() bool {
 	return x.turn.phase != idle || x.opening != nil || len(x.queue) > 0 || x.removal.request != nil
 }
 
-// occupied tells whether the session is not at rest: it is not suspended then.
-func (x *session) occupied() bool { return x.busy() || len(x.forwards) > 0 }
+// occupied tells whether the session is not at rest: it is not suspended then. An answer that waits behind what its client has not read yet would
+// become the news that somebody else has the session.
+func (x *session) occupied() bool { return x.busy() || len(x.forwards) > 0 || x.out.weighs[owed] > 0 }
 
 // publish puts the snapshot for the supervisor and the tree's attributes.
 func (x *session) publish() {

@@ -245,3 +245,25 @@ func TestAPlaceThatNobodyWantsAnyMoreIsFree(t *testing.T) {
 		p.atRest()
 	})
 }
+
+// The words of its turn are still on their way to a client that reads slowly, and the answer behind them.
+func TestASessionWhoseClientHasNotReadItsAnswerDoesNotYield(t *testing.T) {
+	inPod(t, func(c *Config) { c.MaxSessions = 1 }, func(p *pod) {
+		c := p.client("k", 1)
+		id := c.opened("[]")
+		turn := c.prompt(id, "hello")
+		c.full = true
+		p.agents.last().say("word")
+		p.agents.last().end(endTurn)
+		other := p.client("l", 2)
+		req := other.open("[]")
+		if a := c.answer(turn); a != nil {
+			t.Errorf("the turn was answered %+v %v", a, a.err)
+		}
+		p.refused(other, req, "max_sessions", 1)
+		c.flow()
+		p.after(retryEvery)
+		c.want(turn, endTurn)
+		other.opened("[]")
+	})
+}
