@@ -26,3 +26,19 @@ func TestAClosedSessionIsLostBeforeItsAnswer(t *testing.T) {
 		}
 	})
 }
+
+// The words before it are not said any more, and who closed the session is not told that somebody else has it.
+func TestATurnThatHasEndedIsAnsweredSoWhenItsSessionIsClosed(t *testing.T) {
+	inPod(t, nil, func(p *pod) {
+		c := p.client("k", 1)
+		id := c.opened("[]")
+		turn := c.prompt(id, "hello")
+		c.full = true
+		p.agents.last().say("word")
+		p.agents.last().end(endTurn)
+		closing := c.close(id)
+		c.want(turn, endTurn)
+		c.want(closing, "{}")
+		p.atRest()
+	})
+}

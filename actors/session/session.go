@@ -465,6 +465,10 @@ func (x *session) answer(r *request, result []byte, lease *kernel.Lease, bad *js
 	it := &item{weight: pinned, answer: true, act: give}
 	if r.method == acp.MethodSessionPrompt {
 		it.short = func() {
+			if end(x.life.ending.Load()) == endClosed { // its client did that: nobody has what was not said
+				_ = give()
+				return
+			}
 			lease.Release()
 			r.give(x.id, nil, nil, jsonrpc.SupersededError())
 		}
