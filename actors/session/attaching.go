@@ -13,9 +13,20 @@ func (v *supervisor) attach(e *entry) {
 	v.hand(e, m)
 }
 
+// maxHands is how many generations of a session a request is given to, each after the one before has ended with it: it may be the request that they
+// do not survive.
+const maxHands = 3
+
 // hand gives a request to its living session, which answers it.
 func (v *supervisor) hand(e *entry, m kernel.Msg) {
-	e.asked = e.rec.ref
+	if e.hands == maxHands {
+		if held, ok := m.(kernel.Leased); ok {
+			held.Lease().Release()
+		}
+		v.fail(e, ended(nil))
+		return
+	}
+	e.asked, e.hands = e.rec.ref, e.hands+1
 	ticket, err := v.c.Request(e.rec.ref, m)
 	var full *kernel.Overloaded
 	switch {

@@ -38,6 +38,7 @@ type client struct {
 	asked    map[string]*kernel.Question
 	silent   bool              // does not answer mcp/connect
 	changed  bool              // its tool is not what it was
+	fault    func()            // called when it is asked what it declared; nil = nothing is wrong
 	hold     func(what string) // called before anything is done, on whose goroutine it is; nil = nobody is held
 }
 
@@ -436,7 +437,12 @@ func (c *client) wantError(req uint64, code int, reason string) {
 	}
 }
 
-func (c *client) Capabilities() []byte { return c.caps }
+func (c *client) Capabilities() []byte {
+	if c.fault != nil {
+		c.fault()
+	}
+	return c.caps
+}
 
 func (c *client) RequestID(req uint64) (jsonrpc.ID, bool) {
 	c.mu.Lock()

@@ -122,6 +122,7 @@ type entry struct {
 	slot    *admission.Slot // of the session that it opens, until that lives; nil for one that lives already
 	folders Folders
 	asked   kernel.Ref // the generation of a living session that it was given to last
+	hands   int        // how often it was given to one
 	late    bool       // it was answered before the store, or its folders, did
 }
 
