@@ -92,6 +92,8 @@ func (d *desk) Receive(c *kernel.Ctx, m kernel.Msg) error {
 		d.left(c, m.Question)
 	case CancelRequest:
 		d.cancelRequest(c, m)
+	case Continued:
+		d.continued(m)
 	case EndCalls:
 		d.endCalls(c, m)
 	case waitOver:

@@ -75,6 +75,17 @@ func (d *desk) cancelRequest(c *kernel.Ctx, m CancelRequest) {
 	}
 }
 
+// continued has a call known by the request that waits for it now.
+func (d *desk) continued(m Continued) {
+	for _, k := range d.calls {
+		for i, a := range k.askers {
+			if a.token == m.Token && a.requestID == m.Was {
+				k.askers[i].requestID = m.Is
+			}
+		}
+	}
+}
+
 // endCalls ends the calls of a session or of one token.
 func (d *desk) endCalls(c *kernel.Ctx, m EndCalls) {
 	if m.Reason == EndToken && m.Token != [32]byte{} {

@@ -50,6 +50,13 @@ type CancelRequest struct {
 	RequestID string // jsonrpc.ID.Key of the cancelled request
 }
 
+// Continued is told (by the facade, on the data lane) when another request of the caller waits for a call that a former one began: from
+// then on notifications/cancelled of that one ends it.
+type Continued struct {
+	Token   [32]byte
+	Was, Is string // jsonrpc.ID.Key of the requests
+}
+
 // Request is one execute_capability. It is asked of the desk by [Execute].
 type Request struct {
 	Name        string

@@ -40,6 +40,7 @@ type heldCall struct {
 	room    *kernel.Lease         // for a question that waits
 	now     atomic.Pointer[notes] // of the request that waits for it
 	dropped atomic.Bool
+	id      string // of the request that waits for it, as its desk knows it; it is that request's
 }
 
 type outcome struct {
@@ -135,7 +136,7 @@ func (x *exchange) hold(req capability.Request, sum [32]byte, can elicits, n *no
 		x.run(req, n)
 		return
 	}
-	h := &heldCall{caller: x.caller, req: req, sum: sum, can: can, front: x.front, room: room,
+	h := &heldCall{caller: x.caller, req: req, sum: sum, can: can, front: x.front, room: room, id: req.RequestID,
 		asked: make(chan capability.Elicitation, 1), outcome: make(chan outcome, 1)}
 	h.ctx, h.cancel = context.WithCancelCause(context.Background())
 	h.req.Elicit = h.elicit
@@ -209,7 +210,6 @@ func (x *exchange) inputRequired(h *heldCall, e capability.Elicitation, n *notes
 
 // resumed goes on with the call that a request brings the answer of.
 func (x *exchange) resumed(call toolCall) {
-	x.goesOn()
 	var p *parkedCall
 	if !x.caller.Anonymous() {
 		p, _ = x.front.ask(resumeCall{token: x.caller.Token, state: call.state, sum: call.sum()}).(*parkedCall)
@@ -219,6 +219,8 @@ func (x *exchange) resumed(call toolCall) {
 		x.reject(x.id, &fault{status: x.errorStatus(bad.Code), reason: "request_state", err: bad})
 		return
 	}
+	x.takesOver(p.call)
+	x.goesOn()
 	n := x.startNotes(call.asides)
 	defer n.end()
 	raw, ok := call.responses.Get(inputKey)
@@ -229,6 +231,16 @@ func (x *exchange) resumed(call toolCall) {
 	p.call.now.Store(n)
 	p.question.Answer(append([]byte(nil), raw...), nil)
 	x.await(p.call, n)
+}
+
+// takesOver has the desk know the call by this request, before a cancellation of it can come.
+func (x *exchange) takesOver(h *heldCall) {
+	id := x.peer + x.id.Key()
+	if x.caller.Desk.Current().Tell(capability.Continued{Token: x.caller.Token, Was: h.id, Is: id}) != nil {
+		x.front.count("lost_continuation") // its closing still ends it
+		return
+	}
+	h.id = id
 }
 
 func (a *questions) park(c *kernel.Ctx, m parkCall) bool {

@@ -160,6 +160,28 @@ func TestACancellationEndsTheCallOfItsOwnConnectionAlone(t *testing.T) {
 	}
 }
 
+func TestACancellationOfARepeatThatBringsAnAnswerEndsItsCall(t *testing.T) {
+	answered := make(chan struct{})
+	i, _ := newInsider(t, nil, func(_ *kernel.Ctx, call capability.Call, _ *kernel.Question) {
+		call.Elicit(capability.Elicitation{Provider: "mail", Params: []byte(form), Answer: func([]byte, *jsonrpc.Error) { close(answered) }})
+	})
+	const can = `{"elicitation":{}}`
+	<-i.send(t.Context(), "1:", modernExecute(7, can, "", ""))
+	_, rest, _ := strings.Cut(i.next(), `"requestState":"`)
+	state, _, _ := strings.Cut(rest, `"`)
+	repeat := i.send(t.Context(), "1:", modernExecute(8, can, "", `,"requestState":"`+state+`","inputResponses":{"answer":{"action":"accept"}}`))
+	<-i.send(t.Context(), "1:", `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":8}}`)
+	<-answered
+	select {
+	case <-repeat:
+	case <-time.After(10 * time.Second):
+		t.Fatal("the call goes on")
+	}
+	if got := i.next(); !strings.Contains(got, `"id":8`) || !strings.Contains(got, "cancelled") {
+		t.Errorf("%s", got)
+	}
+}
+
 func TestAFacadeThatStopsAnswersWhatCameInLines(t *testing.T) {
 	i, _ := newInsider(t, nil, nil)
 	call := i.send(t.Context(), "", executeBody("5", "katashiro.read", "{}"))
