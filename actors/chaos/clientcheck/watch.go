@@ -44,10 +44,11 @@ type watcher struct {
 	requests int
 	inbound  int
 	held     int // bytes of the replies
+	room     int // that they may have
 }
 
 func newWatcher() *watcher {
-	return &watcher{open: map[string]string{}, asked: map[int64]*question{}, targets: map[string]bool{}, tokens: map[string]bool{}}
+	return &watcher{open: map[string]string{}, asked: map[int64]*question{}, targets: map[string]bool{}, tokens: map[string]bool{}, room: heldBytes}
 }
 
 // ask enters a request of the pod and gives it an id.
@@ -170,7 +171,7 @@ func (w *watcher) response(f jsonrpc.Frame) (marks []mark) {
 		marks = append(marks, failed(q.twice, fmt.Sprintf("a second answer to %s: %s", q.method, show(f)), "one request has one answer"))
 	default:
 		q.reply, q.size = &f, f.Size
-		if w.held += f.Size; w.held > heldBytes {
+		if w.held += f.Size; w.held > w.room {
 			marks = append(marks, failed(rowSizes, fmt.Sprintf("answers of %d bytes at once", w.held), "a pod takes 48 MiB of a whole connection"))
 			w.judged(q)
 		}
