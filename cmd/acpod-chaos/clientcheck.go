@@ -43,18 +43,6 @@ with a pod: --key-file, and then the client has to present it. Waits that a pers
 Exit status: 0 all rows that were asked passed, 2 one failed, 3 no client came within --timeout, 1 wrong usage.`,
 		Example: "  acpod-chaos client-check --listen 127.0.0.1:8080\n" +
 			"  acpod-chaos client-check --listen 127.0.0.1:0 --key-file pod.key --tool katashiro.read_dom --arguments '{\"selector\":\"h1\"}' --json",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return misusef("%q is one argument too many", args[0])
-			}
-			return nil
-		},
-		PersistentPreRunE: func(*cobra.Command, []string) error { // the root's, with this command's status
-			if err := logs.check(); err != nil {
-				return misusef("%w", err)
-			}
-			return nil
-		},
 		RunE: func(command *cobra.Command, _ []string) error {
 			if err := clientCheckConfig(&cfg, listen, keyFile, arguments); err != nil {
 				return err
@@ -76,7 +64,7 @@ Exit status: 0 all rows that were asked passed, 2 one failed, 3 no client came w
 	flags.DurationVar(&cfg.Timeout, "timeout", clientcheck.DefaultTimeout, "how long to wait for a client")
 	flags.DurationVar(&cfg.Step, "step", clientcheck.DefaultStep, "how long to wait for what the client does of its own accord: a session, a choice, coming back")
 	flags.DurationVar(&cfg.Patience, "patience", clientcheck.DefaultPatience, "how long to wait for each answer that it owes; for calls it is 170s when it is not given")
-	check.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return misusef("%w", err) })
+	misused(check, logs)
 	return check
 }
 

@@ -16,18 +16,6 @@ import (
 	"github.com/acpod/acpod/actors/chaos/conform"
 )
 
-// The exit statuses of wire-check, and of client-check where they are the same: wrong usage is 1 here, because 2 says that the other side
-// failed.
-const (
-	exitBroken   = 2
-	exitNeedsKey = 3
-	exitMisused  = 1
-)
-
-func misusef(format string, values ...any) error {
-	return &usageError{err: fmt.Errorf(format, values...), code: exitMisused}
-}
-
 func newWireCheck(logs *logFlags) *cobra.Command {
 	var cfg conform.Config
 	var keyFile string
@@ -48,18 +36,6 @@ It opens sessions, one or two at a time, and closes them; the pod has to be able
 Exit status: 0 all rows that were asked passed, 2 one failed, 3 the pod asks for a key and none was given, 1 wrong usage.`,
 		Example: "  acpod-chaos wire-check --target ws://127.0.0.1:8080/acp\n" +
 			"  acpod-chaos wire-check --target ws://127.0.0.1:8080/acp --key-file pod.key --servers katashiro,notes --json",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return misusef("%q is one argument too many", args[0])
-			}
-			return nil
-		},
-		PersistentPreRunE: func(*cobra.Command, []string) error { // the root's, with this command's status
-			if err := logs.check(); err != nil {
-				return misusef("%w", err)
-			}
-			return nil
-		},
 		RunE: func(command *cobra.Command, _ []string) error {
 			if err := wireCheckConfig(&cfg, keyFile); err != nil {
 				return err
@@ -81,7 +57,7 @@ Exit status: 0 all rows that were asked passed, 2 one failed, 3 the pod asks for
 	flags.DurationVar(&cfg.Timeout, "timeout", conform.DefaultTimeout, "how long the whole run may take")
 	flags.IntVar(&cfg.FrameBytes, "frame-bytes", conform.DefaultFrameBytes, "limits.frame_bytes of the pod, in bytes; no answer tells it")
 	flags.IntVar(&cfg.RequestBytes, "request-bytes", 0, "limits.request_bytes of the pod, in bytes; 0 = what it says itself, else 1 MiB")
-	check.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return misusef("%w", err) })
+	misused(check, logs)
 	return check
 }
 
