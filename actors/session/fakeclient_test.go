@@ -92,15 +92,14 @@ func (c *client) Request(by *kernel.Ctx, out tunnel.Out) (kernel.Ticket, error) 
 }
 
 func (c *client) Call(by *kernel.Ctx, stream, method string, params []byte) (kernel.Ticket, error) {
-	ticket, err := by.Request(c.ref, relayed{})
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.full {
+		return kernel.Ticket{}, &kernel.Overloaded{Scope: "outbound_frames"}
+	}
+	ticket, err := by.Request(c.ref, relayed{})
 	if err != nil || gone(c) {
 		return ticket, tunnel.ErrGone
-	}
-	if c.full {
-		by.Cancel(ticket)
-		return kernel.Ticket{}, &kernel.Overloaded{Scope: "outbound_frames"}
 	}
 	switch {
 	case method == acp.MethodPermission:
