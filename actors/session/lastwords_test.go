@@ -3,6 +3,7 @@ package session
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -105,4 +106,39 @@ func TestAStoppedAgentSaysNothingInItsSuccessorsName(t *testing.T) {
 			t.Errorf("the successor was answered what it never asked: %q", replies)
 		}
 	})
+}
+
+// A turn that the end of the pod, or a fault of ours, has cut is the last one: a client that comes back is not told of the one before it.
+func TestATurnThatWasCutIsTheLastOne(t *testing.T) {
+	for name, cut := range map[string]func(p *pod, c *client, id string){
+		"by the end of the pod": func(p *pod, _ *client, _ string) { p.restart() },
+		"by a fault of ours": func(p *pod, c *client, id string) {
+			c.hold = func(what string) {
+				if what == "offer" {
+					panic("a fault of ours")
+				}
+			}
+			p.agents.last().say("word")
+			p.after(time.Minute)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inPod(t, nil, func(p *pod) {
+				p.agents.offering(true, acp.SessionCapabilities{Resume: true})
+				c := p.client("k", 1)
+				id := c.opened("[]")
+				c.prompt(id, "one")
+				p.agents.last().end(endTurn)
+				turn := c.prompt(id, "two")
+				cut(p, c, id)
+				if a := c.answer(turn); a == nil || a.err == nil {
+					t.Errorf("the turn was answered %+v", a)
+				}
+				again := p.client("k", 1)
+				if got := accountOf(t, again.answer(again.resume(id, "[]"))); !strings.Contains(fmt.Sprint(got.LastTurn), "error") {
+					t.Errorf("last turn: %v", got.LastTurn)
+				}
+			})
+		})
+	}
 }

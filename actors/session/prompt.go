@@ -262,6 +262,13 @@ func (x *session) endCalls(why capability.EndReason) {
 	_ = x.desk.Signal(capability.EndCalls{Reason: why}) // a desk that is gone has ended them
 }
 
+// fated notes how the turn ended, for last_turn.
+func (x *session) fated(r reply) (fate []byte) {
+	fate = turnFate(r)
+	x.lastTurn = append(append([]byte{'{'}, fate...), '}')
+	return fate
+}
+
 var cancelledResult = []byte(`{"stopReason":"cancelled"}`)
 
 // settle gives the turn its one outcome.
@@ -281,8 +288,7 @@ func (x *session) settle(out outcome, r reply) {
 			r.err = jsonrpc.InternalError(jsonrpc.ReasonAgentExited, "the agent is gone: the next prompt starts another")
 		}
 	}
-	fate := turnFate(r)
-	x.lastTurn = append(append([]byte{'{'}, fate...), '}')
+	fate := x.fated(r)
 	asker := x.prompt.asker
 	x.prompt.asker = nil
 	if asker != nil {

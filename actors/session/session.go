@@ -312,8 +312,11 @@ func (x *session) verdict() error {
 }
 
 // Stop implements kernel.Stopper: before any process is stopped, the token is.
-func (x *session) Stop(c *kernel.Ctx, _ error) {
+func (x *session) Stop(c *kernel.Ctx, cause error) {
 	x.c = c
+	if x.turn.phase != idle { // a crash, or the end of the pod: an end of its own has settled it
+		x.fated(reply{err: ended(cause)})
+	}
 	x.revoke()
 	x.leaveParked()
 	x.out.close()
