@@ -79,6 +79,17 @@ func (v *supervisor) letDown(rec *record) {
 	}
 }
 
+// forgo lets a session be without a record until there is something new to keep: the store is not sent another one while so many hang.
+func (v *supervisor) forgo(rec *record) {
+	k := &rec.kept
+	waiting := k.next
+	k.dirty, k.next = false, nil
+	v.c.Refuse("session_records")
+	for _, q := range waiting {
+		q.Fail(storeHangs())
+	}
+}
+
 // onFoldersOverdue refuses a request whose folders do not answer.
 func (v *supervisor) onFoldersOverdue(e *entry) {
 	e.late = true

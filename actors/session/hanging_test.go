@@ -156,6 +156,30 @@ func TestNobodyIsSentAfterManyThatHang(t *testing.T) {
 	})
 }
 
+func TestNobodyIsSentToWriteWhereManyHang(t *testing.T) {
+	inPod(t, func(c *Config) { c.Driver = DriverNone }, func(p *pod) {
+		c := p.client("k", 1)
+		free := p.hang("create")
+		for range maxHung {
+			c.open("[]")
+		}
+		p.after(keepWait)
+		p.records.did()
+		id := c.opened("[]") // at once
+		if ops := p.records.did(); len(ops) != 0 {
+			t.Errorf("the store was asked %q", ops)
+		}
+		free()
+		c.resume(id, roomServer) // something new
+		if _, held, _ := p.records.has(id); !held {
+			t.Error("it was not made good")
+		}
+		c.leave()
+		p.after(p.s.cfg.SessionTTL)
+		p.atRest()
+	})
+}
+
 func TestAFolderThatHangsKeepsNobodyWaiting(t *testing.T) {
 	inPod(t, nil, func(p *pod) {
 		p.agents.offering(true, acp.SessionCapabilities{Resume: true})

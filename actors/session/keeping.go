@@ -110,6 +110,8 @@ func (v *supervisor) work(rec *record) {
 		v.operate(rec, opDelete)
 	case k.then == released:
 		v.operate(rec, opRelease)
+	case k.dirty && k.shelf == nil && v.hung >= maxHung:
+		v.forgo(rec)
 	case k.dirty && k.shelf == nil:
 		v.operate(rec, opCreate)
 	case k.dirty:
