@@ -286,6 +286,25 @@ func TestInboundNotificationsReachTheirTunnelOnly(t *testing.T) {
 	}
 }
 
+func TestAChangedListIsToldToATunnelWhoseSessionIsFull(t *testing.T) {
+	p := startPod(t, Config{})
+	c := p.hello()
+	s := p.openIn(c, 1, kernel.Spec{Scope: "session_bytes", Limit: 100_000})
+	must(t, s.client.Bind("c1", s.ref))
+	account := s.ref.Account()
+	lease, err := account.Acquire(account.Limit() - account.Used())
+	must(t, err)
+	defer lease.Release()
+	c.send(`{"jsonrpc":"2.0","method":"mcp/message","params":{"connectionId":"c1","method":"notifications/progress","params":{"p":1}}}`)
+	c.send(`{"jsonrpc":"2.0","method":"mcp/message","params":{"connectionId":"c1","method":"notifications/tools/list_changed"}}`)
+	if m := kerneltest.Await[tunnel.Inbound](t, s.probe); m.Message.Method != "notifications/tools/list_changed" || m.Bytes != nil {
+		t.Errorf("got %+v", m)
+	}
+	if n := p.conns()[0].Refused["session_bytes"]; n != 1 {
+		t.Errorf("%d notifications are counted as dropped", n)
+	}
+}
+
 func TestDisconnectWaitsForItsAnswer(t *testing.T) {
 	p := startPod(t, Config{})
 	c := p.hello()

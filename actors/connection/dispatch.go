@@ -7,6 +7,7 @@ import (
 	"github.com/acpod/acpod/actors/tunnel"
 	"github.com/acpod/acpod/protocol/acp"
 	"github.com/acpod/acpod/protocol/jsonrpc"
+	"github.com/acpod/acpod/protocol/mcp"
 	"github.com/acpod/acpod/runtime/admission"
 	"github.com/acpod/acpod/runtime/kernel"
 )
@@ -308,6 +309,10 @@ func (a *conn) tunnelled(c *kernel.Ctx, f *inbound) {
 	held, err := f.give(to)
 	if err == nil {
 		err = to.Tell(tunnel.Inbound{Message: message, Bytes: held})
+	}
+	if _, full := errors.AsType[*kernel.Overloaded](err); full && message.Method == mcp.MethodListChanged {
+		// Its server says it once, and it carries nothing: it goes where there is still room for a word.
+		err = to.Signal(tunnel.Inbound{Message: acp.Inbound{Method: mcp.MethodListChanged}})
 	}
 	if err != nil && !errors.Is(err, kernel.ErrStopped) {
 		a.client.drop(err)

@@ -95,7 +95,7 @@ type Reply struct{ Result []byte }
 // Inbound is one mcp/message notification of the client. Requests never come:
 // the carrier answers them with -32601 and counts them, and an id that is bound
 // to nobody is dropped and counted. It brings the lease of its frame, which the
-// tunnel releases.
+// tunnel releases. That a list has changed comes on the control lane, and without a lease, when there is no room for the frame.
 type Inbound struct {
 	Message acp.Inbound
 	Bytes   *kernel.Lease
