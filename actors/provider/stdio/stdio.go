@@ -36,6 +36,7 @@ const (
 	// silence is how long a child that has ended is given to say something more: others of its group may hold its stdout open. It
 	// begins anew with each thing that is read, up to lastWords.
 	silence   = 50 * time.Millisecond
+	looks     = 5 // into how many pauses a silence is divided
 	lastWords = time.Second
 	// outWait is how long a child that closed its stdout is given to end by itself.
 	outWait   = time.Second
@@ -132,27 +133,31 @@ func (l *Link) wait(ctx context.Context) (reason string) {
 func (l *Link) listen(ctx context.Context) {
 	last := time.NewTimer(lastWords)
 	defer last.Stop()
-	for before := int64(-1); ; {
-		now := l.read.Load()
-		if now == before {
-			return
-		}
-		before = now
-		pause := time.NewTimer(silence)
+	untilSilent(l.read.Load, func() bool {
+		pause := time.NewTimer(silence / looks)
+		defer pause.Stop()
 		select {
 		case <-pause.C:
+			return true
 		case <-l.eof:
 		case <-last.C:
 		case <-ctx.Done():
 		}
-		pause.Stop()
-		select {
-		case <-l.eof:
-			l.hearOut(ctx)
-			return
-		case <-ctx.Done():
-			return
-		default:
+		return false
+	})
+	select {
+	case <-l.eof:
+		l.hearOut(ctx)
+	default:
+	}
+}
+
+// untilSilent returns when as many pauses in a row as make a silence brought nothing, or when pause says that there is no more to
+// wait for. One pause would not do: where the pod itself stood still, it is over before what waits in the pipe could be read.
+func untilSilent(read func() int64, pause func() bool) {
+	for before, quiet := read(), 0; quiet < looks && pause(); quiet++ {
+		if now := read(); now != before {
+			before, quiet = now, -1
 		}
 	}
 }
