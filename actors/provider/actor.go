@@ -124,6 +124,8 @@ func (a *actor) connection(c *kernel.Ctx, m kernel.Msg) {
 		a.pingDue(c, m.number)
 	case refreshDue:
 		a.refreshDue(c)
+	case listenGap:
+		a.missed(c, m.number)
 	case listenDue:
 		a.listenDue(c, m.number)
 	case unseat:

@@ -34,7 +34,7 @@ type greeting struct {
 	version string
 	tools   bool
 	logging bool
-	changes bool // it tells when its tools change, to who listens; of the era without a handshake only
+	changes bool // it tells when its tools change, to who listens
 }
 
 // parseGreeting reads the result of initialize. Only the version must be there; the rest is a claim that may be absent.
@@ -62,6 +62,8 @@ func parseGreeting(result []byte) (greeting, error) {
 	capabilities := member(o, "capabilities")
 	raw, _ = capabilities.Get("tools")
 	g.tools = jsonrpc.IsObject(raw)
+	raw, _ = member(capabilities, "tools").Get("listChanged")
+	g.changes, _ = jsonrpc.Bool(raw)
 	raw, _ = capabilities.Get("logging")
 	g.logging = jsonrpc.IsObject(raw)
 	return g, nil

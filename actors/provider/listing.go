@@ -292,6 +292,13 @@ func (a *actor) changed(c *kernel.Ctx) {
 	}
 }
 
+// missed looks at what may have changed while the server could tell nobody.
+func (a *actor) missed(c *kernel.Ctx, number uint64) {
+	if a.is(number) && a.conn.greeting.changes {
+		a.changed(c)
+	}
+}
+
 func (a *actor) refreshDue(c *kernel.Ctx) {
 	a.list.timer = nil
 	if a.conn == nil || a.conn.phase != ready || a.list.next != nil {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/acpod/acpod/actors/capability"
+	"github.com/acpod/acpod/actors/provider/link"
 	"github.com/acpod/acpod/actors/provider/mcpjson"
 	"github.com/acpod/acpod/protocol/jsonrpc"
 )
@@ -183,6 +184,20 @@ func TestAServerThatSaysAfterEachListThatItHasChangedIsAskedSeldom(t *testing.T)
 		}
 		if o := w.call("buy"); o.err != nil {
 			t.Error(o.err)
+		}
+	})
+}
+
+func TestWhatChangedWhileTheServerCouldTellNobodyIsSeen(t *testing.T) {
+	s := newFakeServer("buy")
+	play(t, with(s, func(*mcpjson.Server) {}), func(w *world) {
+		w.discover()
+		s.set(func() { s.tools += `,{"name":"sell"}` })
+		w.pass(time.Hour)
+		s.last().to.(link.Listener).Missed()
+		w.pass(time.Second)
+		if n := len(w.tools().List.All()); n != 2 {
+			t.Errorf("%d tools", n)
 		}
 	})
 }

@@ -43,6 +43,7 @@ type (
 		number uint64
 		err    error
 	}
+	listenGap struct{ number uint64 }
 	linkEnded struct {
 		number uint64
 		err    error
@@ -60,6 +61,9 @@ func (s *sink) Failed(id jsonrpc.ID, err error) { s.tell(notAnswered{s.number, i
 
 // Down implements [link.Mourner].
 func (s *sink) Down(err error) { s.tell(linkDown{s.number, err}) }
+
+// Missed implements [link.Listener].
+func (s *sink) Missed() { s.tell(listenGap{s.number}) }
 
 // Account implements [link.Sink].
 func (s *sink) Account() *kernel.Account { return s.account }

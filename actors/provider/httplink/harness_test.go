@@ -26,11 +26,12 @@ const patience = 100 * time.Second
 
 // told is one thing that a link told its sink.
 type told struct {
-	up    bool
-	frame string
-	id    string // of a message that is an answer, and of a failure
-	about string
-	err   error // of a failure
+	up     bool
+	missed bool // what the server said while nobody listened
+	frame  string
+	id     string // of a message that is an answer, and of a failure
+	about  string
+	err    error // of a failure
 }
 
 // recorder is a sink that keeps what it is told for the test to take.
@@ -63,6 +64,7 @@ func (r *recorder) Message(frame []byte, f jsonrpc.Frame, about jsonrpc.ID, leas
 	r.told <- t
 }
 func (r *recorder) Failed(id jsonrpc.ID, err error) { r.told <- told{id: string(id.Raw()), err: err} }
+func (r *recorder) Missed()                         { r.told <- told{missed: true} }
 func (r *recorder) Account() *kernel.Account        { return r.account }
 func (r *recorder) Refused(scope string) {
 	r.mu.Lock()

@@ -7,6 +7,8 @@ import (
 	"net/http/httptrace"
 	"sync"
 	"time"
+
+	"github.com/acpod/acpod/actors/provider/link"
 )
 
 // Bounds of the wait for the server's own stream, before requests go.
@@ -50,10 +52,10 @@ func (l *httpLink) unlistenLocked() {
 // asked is called when the server was asked for the first, at the latest when that came to nothing.
 func (l *httpLink) listen(ctx context.Context, asked func()) {
 	var m mark
-	for fruitless := 0; ; {
+	for fruitless, first := 0, true; ; first = false {
 		begun := time.Now()
 		last := m.id
-		err := l.listenOnce(ctx, &m, asked)
+		err := l.listenOnce(ctx, &m, first, asked)
 		switch {
 		case ctx.Err() != nil:
 			return
@@ -74,7 +76,9 @@ func (l *httpLink) listen(ctx context.Context, asked func()) {
 	}
 }
 
-func (l *httpLink) listenOnce(ctx context.Context, m *mark, asked func()) error {
+// listenOnce reads it once. One that is not the first, and takes up nothing where it ended, leaves a gap: what the server said meanwhile is
+// lost.
+func (l *httpLink) listenOnce(ctx context.Context, m *mark, first bool, asked func()) error {
 	defer asked()
 	room, err := acquire(ctx, l.to.Account(), exchangeBytes)
 	if err != nil {
@@ -90,6 +94,9 @@ func (l *httpLink) listenOnce(ctx context.Context, m *mark, asked func()) error 
 	}
 	defer stream.Close()
 	asked()
+	if who, ok := l.to.(link.Listener); ok && !first && m.id == "" {
+		who.Missed()
+	}
 	return l.hear(ctx, stream, m, nil)
 }
 

@@ -164,15 +164,17 @@ func TestTheServersOwnStreamIsOpenedAgain(t *testing.T) {
 		told    int
 		ids     []string
 		pauses  []time.Duration // at the least
+		gaps    int             // through which something may have been missed
 	}{
-		"none":             {[]string{"405"}, 0, []string{""}, nil},
-		"none of its kind": {[]string{"html"}, 0, []string{""}, nil},
-		"refused":          {[]string{"400"}, 0, []string{""}, nil},
-		"stays":            {[]string{event(changed) + "id: 7\n" + event(changed) + "…"}, 2, []string{""}, nil},
-		"ends":             {[]string{"id: 7\n" + event(changed), "…"}, 1, []string{"", "7"}, []time.Duration{firstPause}},
-		"rhythm":           {[]string{"retry: 200\nid: 7\ndata:\n\n", "id: 8\n" + event(changed), "…"}, 1, []string{"", "7", "8"}, []time.Duration{200 * time.Millisecond, 200 * time.Millisecond}},
-		"fails":            {[]string{"500", "500", "", "405"}, 0, []string{"", "", "", ""}, []time.Duration{firstPause, 2 * firstPause, 4 * firstPause}},
-		"too long":         {[]string{"data: " + strings.Repeat("x", 200<<10) + "\n\n" + event(changed) + "…"}, 1, []string{""}, nil},
+		"none":             {[]string{"405"}, 0, []string{""}, nil, 0},
+		"none of its kind": {[]string{"html"}, 0, []string{""}, nil, 0},
+		"refused":          {[]string{"400"}, 0, []string{""}, nil, 0},
+		"stays":            {[]string{event(changed) + "id: 7\n" + event(changed) + "…"}, 2, []string{""}, nil, 0},
+		"ends":             {[]string{"id: 7\n" + event(changed), "…"}, 1, []string{"", "7"}, []time.Duration{firstPause}, 0},
+		"rhythm":           {[]string{"retry: 200\nid: 7\ndata:\n\n", "id: 8\n" + event(changed), "…"}, 1, []string{"", "7", "8"}, []time.Duration{200 * time.Millisecond, 200 * time.Millisecond}, 0},
+		"fails":            {[]string{"500", "500", "", "405"}, 0, []string{"", "", "", ""}, []time.Duration{firstPause, 2 * firstPause, 4 * firstPause}, 1},
+		"unnamed":          {[]string{":\n", event(changed) + "…"}, 1, []string{"", ""}, []time.Duration{firstPause}, 1},
+		"too long":         {[]string{"data: " + strings.Repeat("x", 200<<10) + "\n\n" + event(changed) + "…"}, 1, []string{""}, nil, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := &listening{streams: c.streams}
@@ -181,6 +183,11 @@ func TestTheServersOwnStreamIsOpenedAgain(t *testing.T) {
 				r := run(t, o, 1<<20)
 				r.initialize()
 				time.Sleep(2 * time.Minute)
+				for range c.gaps {
+					if got := r.next(); !got.missed {
+						t.Errorf("told %+v, want a gap", got)
+					}
+				}
 				for range c.told {
 					if got := r.next(); got.frame != changed || got.about != "" {
 						t.Errorf("told %+v", got)

@@ -53,3 +53,7 @@ type Sink interface {
 // Mourner is implemented by sinks that are to hear at once that a link carries nothing any more. A link whose end takes time (a child
 // that was killed may have left others, which are ended first) tells it before, at most once; Run returns the same error later.
 type Mourner interface{ Down(err error) }
+
+// Listener is implemented by sinks that are to hear that the server may have said something that no request asked for while nobody could
+// listen to it, and that it will not say again.
+type Listener interface{ Missed() }
