@@ -115,3 +115,25 @@ func TestAFaultOfOurOwnEndsTheConnectionAndAnswersEverybody(t *testing.T) {
 		}
 	})
 }
+
+func TestAChangeOfWhichTheNewsFoundNoRoomIsSeen(t *testing.T) {
+	s := newFakeServer("buy")
+	cfg := with(s)
+	cfg.Bytes = 64 << 10
+	play(t, cfg, func(w *world) {
+		w.discover()
+		s.set(func() { s.tools += `,{"name":"sell"}` })
+		raw := jsonrpc.AppendNotification(nil, "notifications/tools/list_changed", nil)
+		frame, _ := jsonrpc.Scan(raw)
+		lease, err := s.last().to.Account().Acquire(int64(len(raw)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.AfterFunc(roomTimeout+time.Second/2, fill(t, s.last().to.Account()))
+		go s.last().to.Message(raw, frame, jsonrpc.ID{}, lease)
+		w.pass(time.Minute)
+		if n := len(w.tools().List.All()); n != 2 || w.refused("undelivered") != 1 {
+			t.Errorf("%d tools, %d undelivered", n, w.refused("undelivered"))
+		}
+	})
+}

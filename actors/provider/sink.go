@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/acpod/acpod/protocol/jsonrpc"
+	"github.com/acpod/acpod/protocol/mcp"
 	"github.com/acpod/acpod/runtime/kernel"
 )
 
@@ -93,6 +94,9 @@ func (s *sink) Message(_ []byte, scanned jsonrpc.Frame, about jsonrpc.ID, lease 
 	s.Refused("undelivered")
 	if scanned.Kind == jsonrpc.Response {
 		s.Failed(scanned.ID, err)
+	}
+	if scanned.Method == mcp.MethodListChanged { // the news is lost, that there was some is not
+		s.Missed()
 	}
 }
 
