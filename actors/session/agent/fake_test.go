@@ -182,6 +182,17 @@ func (f *fake) do(c call) {
 		f.say("", result(c.ID, "true"))
 	case "not-utf8":
 		f.say(`{"jsonrpc":"2.0","method":"session/update","params":{"text":"a`+"\xff\xfe"+`b"}}`, result(c.ID, "true"))
+	case "long-not-utf8": // an answer, a question or an update of 1 MiB; then, but for the answer, the answer
+		bad := "\"\xff" + strings.Repeat("r", 1<<20) + "\""
+		switch unquoted(c.Params) {
+		case "response":
+			f.say(result(c.ID, bad))
+		case "request":
+			f.asked = string(c.ID)
+			f.say(`{"jsonrpc":"2.0","id":"q","method":"fs/write_text_file","params":[` + bad + `]}`)
+		case "update":
+			f.say(`{"jsonrpc":"2.0","method":"session/update","params":{"text":`+bad+`}}`, result(c.ID, "true"))
+		}
 	case "long-result":
 		f.say(result(c.ID, strconv.Quote(strings.Repeat("r", n))))
 	case "long-result-id-last":

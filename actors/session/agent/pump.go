@@ -18,6 +18,7 @@ const (
 	// wholeError is how long an error of the agent may be to pass as it came: an error has no lease.
 	wholeError = 64 << 10
 	cutMessage = 1 << 10
+	edgeBytes  = 1 << 10  // what of both ends of a line tells what it was
 	edgesFrom  = 64 << 10 // shorter lines than this are never skipped by the default limit
 	// LineOverhead is charged for each line besides its bytes: for what carries it to the client's socket.
 	LineOverhead = 512
@@ -160,8 +161,11 @@ func (p *reading) mend(ctx context.Context, line []byte, lease *kernel.Lease) ([
 	if !utf8.Valid(line) {
 		more, err := p.wait(ctx, int64(3*len(line))+LineOverhead)
 		if err != nil {
+			end := min(len(line), edgeBytes)
+			ends := jsonrpc.Edge{Head: bytes.Clone(line[:end]), Tail: bytes.Clone(line[len(line)-end:])}
+			skipped := &jsonrpc.LineTooLong{Skipped: int64(len(line)), Max: p.cfg.LineBytes, Cause: err}
 			lease.Release()
-			p.self.CountRefusal(ScopeLost)
+			p.tooLong(ctx, ends, skipped) // who waits for it is told, as for any line without room
 			return nil, nil, false
 		}
 		mended, bad = jsonrpc.ValidUTF8(line)
