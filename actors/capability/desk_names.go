@@ -16,7 +16,7 @@ func (d *desk) nameAll(c *kernel.Ctx, v *View) {
 		for i := range lists {
 			lists[i] = v.list(i)
 		}
-		if !slices.Equal(d.lists, lists) && !d.adopt(c, lists) {
+		if !slices.Equal(d.lists, lists) && !d.adopt(c, lists, d.names) && !d.forget(c, lists) {
 			if named = d.extend(c, before, d.cfg.Roster.offered(lists)); named {
 				d.lists = lists
 			}
@@ -30,8 +30,8 @@ func (d *desk) nameAll(c *kernel.Ctx, v *View) {
 }
 
 // adopt takes the names that sessions begin with, and reports whether that was possible: these leave to each tool of this session the name that
-// it has, and to each name its meaning.
-func (d *desk) adopt(c *kernel.Ctx, lists []*List) bool {
+// it has, and to each name its meaning. was is what the session was given.
+func (d *desk) adopt(c *kernel.Ctx, lists []*List, was names) bool {
 	account := c.Kernel().Account()
 	if d.bill.free {
 		account = nil
@@ -41,7 +41,7 @@ func (d *desk) adopt(c *kernel.Ctx, lists []*List) bool {
 		c.Refuse("names")
 		return false
 	}
-	next, ok := d.names.rebased(&base.names)
+	next, ok := was.rebased(&base.names)
 	if !ok || !d.renamed(c, next) {
 		if account != nil {
 			d.cfg.Roster.leave(base)
@@ -54,6 +54,24 @@ func (d *desk) adopt(c *kernel.Ctx, lists []*List) bool {
 	}
 	d.lists = lists
 	return true
+}
+
+// forget has the desk of anonymous callers, which is as old as the pod, give up the names of tools that are gone where they leave no room for
+// others. A session keeps them: its agent may remember what they meant. It reports whether all is named then.
+func (d *desk) forget(c *kernel.Ctx, lists []*List) bool {
+	if !d.bill.free {
+		return false
+	}
+	offered := d.cfg.Roster.offered(lists)
+	if _, whole := d.names.extendSince(d.names, offered, d.limits.Names); whole {
+		return false
+	}
+	kept := d.names.among(offered)
+	if d.adopt(c, lists, kept) {
+		return true
+	}
+	d.names = kept
+	return false
 }
 
 // extend gives names to what is offered and has none, to as much as a session may name; false when there is no room on its account.

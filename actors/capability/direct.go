@@ -53,7 +53,7 @@ func (v *View) direct(names []string) (list []Capability, absent []string) {
 
 // unnamed is the capability that a qualified name means before names were given.
 func (v *View) unnamed(name string) (Capability, *Refusal) {
-	r, _ := v.resolveUnnamed(name)
+	r, _ := v.resolveUnnamed(name, false)
 	c, changed, ok := v.capability(name, *r.use)
 	switch {
 	case !ok:

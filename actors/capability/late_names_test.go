@@ -74,6 +74,44 @@ func TestToolsWithoutRoomForTheirNamesAreTold(t *testing.T) {
 	})
 }
 
+// The desk of anonymous callers is as old as the pod: names of tools that are gone leave room for others, for good. A session keeps them; what it
+// has no room for is told, and can be called by its qualified form.
+func TestToolsThatComeAndGoLeaveRoomForOthers(t *testing.T) {
+	for _, session := range []bool{false, true} {
+		churns, quiet := newServer("churns", Ready, tools("zero")), newServer("quiet", Ready, tools("stays"))
+		cfg := DeskConfig{Limits: DeskLimits{Names: 10}, Owner: "-"}
+		if session {
+			cfg.Owner = ""
+		}
+		runWith(t, cfg, []*fakeServer{churns, quiet}, func(w *world) {
+			<-w.search(Query{})
+			for round := range 12 {
+				// "stays" of the other server, once a name of theirs comes in between, is no reason to take what all sessions were given
+				churns.lists(append(manyTools(fmt.Sprintf("t%d", round), 7), "stays")...)
+				<-w.search(Query{Names: true, Limit: 1})
+			}
+			quiet.lists("stays", "fresh")
+			f := <-w.search(Query{Names: true})
+			whole := strings.Contains(f.text, `"total":10}`) && strings.Contains(f.text, `"name":"fresh"`) && strings.Contains(f.text, `"unavailable":[]`)
+			if whole == session {
+				t.Errorf("session %v: %s", session, f.text)
+			}
+			if session && !strings.Contains(f.text, "1 of its tools are not shown") {
+				t.Errorf("it is not told: %s", f.text)
+			}
+			if c, ok := byName(w.view.Load().Catalog(), "stays"); !ok || c.Server != "quiet" {
+				t.Errorf("session %v: a name that was shown is of %q", session, c.Server)
+			}
+			c := w.call(Request{Name: "quiet.fresh"})
+			_, q := quiet.next(t)
+			w.answer(q, "ok")
+			if e := c.wait(); e.err != nil {
+				t.Errorf("session %v: by its qualified form: %v", session, e.err)
+			}
+		})
+	}
+}
+
 // Whatever a session was shown, the names of many sessions take nothing of it, or are not taken.
 func TestNamesOfManySessionsTakeNothingThatWasShown(t *testing.T) {
 	server := rapid.SampledFrom([]string{"a", "b", "c", "a-b"})

@@ -55,6 +55,17 @@ func (n names) rebased(base *names) (names, bool) {
 	return out, true
 }
 
+// among are the names of these tools.
+func (n names) among(offered []binding) names {
+	out := names{meaning: map[string]binding{}, name: map[binding]string{}}
+	for _, b := range offered {
+		if name, named := n.of(b); named {
+			out.meaning[name], out.name[b] = b, name
+		}
+	}
+	return out
+}
+
 // without counts the tools that have no name, by their server.
 func (n names) without(offers ...[]binding) map[place]int {
 	var missing map[place]int

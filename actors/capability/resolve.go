@@ -51,7 +51,7 @@ func (v *View) resolve(name string, waited bool, tried map[int]struct{}) Resolut
 		if r, done := v.resolveNamed(name, b, waited); done {
 			return r
 		}
-	} else if r, done := v.resolveUnnamed(name); done { // a name that was given or used keeps its meaning, listed or not
+	} else if r, done := v.resolveUnnamed(name, waited); done { // a name that was given or used keeps its meaning, listed or not
 		return r
 	}
 	if r, done := v.resolveConfigured(name, waited, tried); done {

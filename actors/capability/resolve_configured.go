@@ -2,10 +2,11 @@ package capability
 
 import "strings"
 
-// resolveUnnamed looks for a name in the lists while nothing is named yet. A qualified name means what it says whoever else there is, so it
-// waits for nobody; it is taken from then on. Plain names wait for all servers that may have them.
-func (v *View) resolveUnnamed(name string) (r Resolution, done bool) {
-	if v.naming {
+// resolveUnnamed looks for a name in the lists while nothing is named yet, or where there was no room to name all. A qualified name means what it
+// says whoever else there is, so it waits for nobody; before there are names it is taken from then on. Plain names wait for all servers that may have
+// them.
+func (v *View) resolveUnnamed(name string, waited bool) (r Resolution, done bool) {
+	if v.naming && v.crowded == nil {
 		return Resolution{}, false
 	}
 	var found []binding
@@ -24,8 +25,11 @@ func (v *View) resolveUnnamed(name string) (r Resolution, done bool) {
 			}
 		}
 	}
-	if len(found) != 1 {
+	switch {
+	case len(found) != 1:
 		return Resolution{}, false
+	case v.naming:
+		return v.resolveNamed(name, found[0], waited)
 	}
 	return Resolution{use: &found[0]}, true
 }

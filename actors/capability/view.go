@@ -255,7 +255,7 @@ func (s server) missing() string {
 
 // noRoomToName says that so many tools of a server cannot be shown.
 func noRoomToName(tools int) string {
-	return strconv.Itoa(tools) + " of its tools are not shown: the session has no room for more names; let the server offer fewer tools"
+	return strconv.Itoa(tools) + " of its tools are not shown: there is no room for more names; they can be called as <server>.<tool>, and a new session has room"
 }
 
 // reasonOf is why a source failed, empty when it did not.
