@@ -108,7 +108,7 @@ func (a *conn) Receive(c *kernel.Ctx, m kernel.Msg) error {
 	case lostAnswer:
 		a.fail(m.ask, m.err)
 	case kernel.Down:
-		a.down(m.Ref)
+		a.down(m)
 	case offerKnown:
 		a.answerWaiting()
 	case heartbeat:
@@ -161,13 +161,16 @@ func (a *conn) watch(c *kernel.Ctx, ref kernel.Ref) {
 	}
 }
 
-// down answers what an actor that ended has left unanswered.
-func (a *conn) down(ref kernel.Ref) {
-	delete(a.watched, ref)
-	for _, req := range a.client.book.orphans(ref) {
+// down answers what an actor that ended has left unanswered. At the end of the pod its own word, which is the same, may come later than this.
+func (a *conn) down(m kernel.Down) {
+	delete(a.watched, m.Ref)
+	why := jsonrpc.InternalError(jsonrpc.ReasonInternal, "what was to answer this request ended: look at what came of it before you send it again")
+	if errors.Is(m.Cause, kernel.ErrShutdown) {
+		why = jsonrpc.Draining(0)
+	}
+	for _, req := range a.client.book.orphans(m.Ref) {
 		if r := a.client.book.settle(req); r != nil {
-			a.client.conclude(r.session, r, nil, nil,
-				jsonrpc.InternalError(jsonrpc.ReasonInternal, "what was to answer this request ended: try again"))
+			a.client.conclude(r.session, r, nil, nil, why)
 		}
 	}
 }

@@ -88,8 +88,10 @@ func (f *front) listen(ctx context.Context, socket *door.Socket, connections int
 	view.Displaces(func(net.Addr) { f.count("idle_connection") }).ByAge()
 	panics := door.Panics(f.panicked)
 	srv := &http.Server{
-		Handler:           panics.Guard(f),
-		ReadHeaderTimeout: min(headerTimeout, f.cfg.ReadTimeout),
+		Handler: panics.Guard(f),
+		// net/http would answer OPTIONS * by itself, whoever asks.
+		DisableGeneralOptionsHandler: true,
+		ReadHeaderTimeout:            min(headerTimeout, f.cfg.ReadTimeout),
 		// Holds for a body that a refusal leaves unread as well; readBody lifts it once a body has come.
 		ReadTimeout:    f.cfg.ReadTimeout,
 		IdleTimeout:    idleTimeout,

@@ -54,13 +54,15 @@ func (s *server) Start(c *kernel.Ctx) error {
 		log.Error("a request panicked", "server", s.cfg.name, "panic", jsonrpc.Show(value), "stack", string(stack))
 	})
 	srv := &http.Server{
-		Handler:             panics.Guard(bodiesEnd(s.cfg.handler(self))),
-		ReadHeaderTimeout:   headerTimeout,
-		IdleTimeout:         idleTimeout,
-		MaxHeaderBytes:      headerBytes,
-		MaxHeaderValueCount: headerLines,
-		WriteTimeout:        s.cfg.writeTimeout,
-		ErrorLog:            panics.ErrorLog(log),
+		Handler: panics.Guard(bodiesEnd(s.cfg.handler(self))),
+		// net/http would answer OPTIONS * by itself, whoever asks.
+		DisableGeneralOptionsHandler: true,
+		ReadHeaderTimeout:            headerTimeout,
+		IdleTimeout:                  idleTimeout,
+		MaxHeaderBytes:               headerBytes,
+		MaxHeaderValueCount:          headerLines,
+		WriteTimeout:                 s.cfg.writeTimeout,
+		ErrorLog:                     panics.ErrorLog(log),
 	}
 	view := s.cfg.socket.View(s.cfg.connections, func(net.Addr) { self.CountRefusal("http_connections") })
 	view.Displaces(func(net.Addr) { self.CountRefusal("http_displaced") })

@@ -47,12 +47,16 @@ func TestTheDoorsOfAllThreeListeners(t *testing.T) {
 			{"another address", "192.0.2.1:" + port, "", "", false},
 			{"cross-site fetch", "127.0.0.1:" + port, "", "cross-site", false},
 		} {
-			for _, method := range []string{listener.method, "DELETE", "OPTIONS"} {
+			for _, method := range []string{listener.method, "DELETE", "OPTIONS", "OPTIONS *"} {
+				method, server := strings.CutSuffix(method, " *")
 				request, err := http.NewRequest(method, "http://"+listener.address+listener.path, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"ping"}`))
 				if err != nil {
 					t.Fatal(err)
 				}
 				request.Host = row.host
+				if server {
+					request.URL.Opaque = "*"
+				}
 				request.Header.Set("Content-Type", "application/json")
 				request.Header.Set("Accept", "application/json, text/event-stream")
 				if row.origin != "" {

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -140,6 +141,20 @@ func TestASignalAtAnyMomentEndsThePodWithZero(t *testing.T) {
 			})
 		}
 	}
+}
+
+// The end of its terminal drains a pod like any other end.
+func TestTheEndOfItsTerminalDrainsAPod(t *testing.T) {
+	t.Parallel()
+	heard := make(chan os.Signal, 1) // so that the pod does not begin with it ignored, however these tests were started
+	signal.Notify(heard, syscall.SIGHUP)
+	defer signal.Stop(heard)
+	p := startPod(t, baseConfig)
+	p.signal(syscall.SIGHUP)
+	if code := p.ends(); code != 0 || !strings.Contains(p.log.String(), "msg=stopped") {
+		t.Errorf("exit code %d:\n%s", code, tail(p.log.String(), 8000))
+	}
+	p.leavesNothing()
 }
 
 // Before it is ready a pod can be told to stop as well. The moments are those that a machine makes: right after the start and a little later.

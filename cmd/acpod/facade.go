@@ -1,10 +1,6 @@
 package main
 
 import (
-	"os"
-	"os/signal"
-	"syscall"
-
 	"github.com/spf13/cobra"
 
 	podactor "github.com/acpod/acpod/actors/pod"
@@ -17,15 +13,14 @@ func newFacade(logs *logFlags) *cobra.Command {
 	command := &cobra.Command{
 		Use: "facade", Short: "Run the MCP facade alone, over the servers of mcp.json",
 		Long: "Serves the two tools search_capabilities and execute_capability at http://ADDR/mcp over the servers of mcp.json, with the same policy,\n" +
-			"limits and audit as a pod: no /acp, no agent, and a debug listener only where a configuration names one. SIGTERM and SIGINT\n" +
-			"let open calls end; a second signal ends it at once.",
+			"limits and audit as a pod: no /acp, no agent, and a debug listener only where a configuration names one. SIGTERM, SIGINT and the\n" +
+			"end of its terminal let open calls end; a second signal ends it at once.",
 		Example: "  acpod facade\n  acpod facade --listen 127.0.0.1:0 --ready-file /run/acpod/facade.json\n  acpod facade --mcp-config servers.json",
 		Args:    noArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			harden(logs)
-			signals := make(chan os.Signal, 2)
-			signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
-			defer signal.Stop(signals)
+			signals, stop := drainSignals()
+			defer stop()
 			if listen != "" {
 				flags.own = append(flags.own, config.Setting{Flag: "--listen", Key: "mcp.listen", Value: listen})
 			}

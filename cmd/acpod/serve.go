@@ -1,10 +1,6 @@
 package main
 
 import (
-	"os"
-	"os/signal"
-	"syscall"
-
 	"github.com/spf13/cobra"
 
 	podactor "github.com/acpod/acpod/actors/pod"
@@ -17,14 +13,13 @@ func newServe(logs *logFlags) *cobra.Command {
 	command := &cobra.Command{
 		Use: "serve", Short: "Run the pod",
 		Long: "Runs the pod: /acp for clients, the MCP facade for agents, the debug listener for operators. Without a config file\n" +
-			"everything is on loopback and the agent is the demo. SIGTERM and SIGINT drain it; a second signal ends it at once.",
+			"everything is on loopback and the agent is the demo. SIGTERM, SIGINT and the end of its terminal drain it; a second signal ends it at once.",
 		Example: "  acpod serve\n  acpod serve --config acpod.toml --ready-file /run/acpod/ready.json\n  acpod serve --set acp.listen=127.0.0.1:0",
 		Args:    noArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			harden(logs)
-			signals := make(chan os.Signal, 2)
-			signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
-			defer signal.Stop(signals)
+			signals, stop := drainSignals()
+			defer stop()
 			o, err := flags.options(command, logs)
 			if err != nil {
 				return err

@@ -314,6 +314,9 @@ func (d *Deliverer) migrate(ctx context.Context, f *folder, folders []string) er
 			continue
 		}
 		kept = append(kept, l)
+		if ctx.Err() != nil {
+			continue // who asked is gone: what could not be looked at for that reason says nothing about the file, and the next one looks again
+		}
 		if key := l.Path + "\n" + l.Why; !d.told[key] && len(d.told) < 1000 {
 			d.told[key] = true
 			d.log.Error("an agent's configuration may lead around the pod's policy", "file", kernel.Escape(l.Path, 200), "why", kernel.Escape(l.Why, 200), "allowed", d.cfg.AllowDirect)

@@ -1,6 +1,7 @@
 package delivery
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"slices"
@@ -102,6 +103,33 @@ func TestLookAlikesAreKeptAndTheSessionHasNoTools(t *testing.T) {
 }
 
 // The doctor finds what sessions below the workdir would find, and changes nothing.
+// A look that nobody waits for any more raises no alarm, and lets nothing pass: the next session is told what is there.
+func TestALookThatIsTakenBackRaisesNoAlarm(t *testing.T) {
+	b := newBed(t)
+	d := b.pod(ACP, "")
+	f, leave, err := d.enter(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	if d.migrate(gone, f, []string{"."}) == nil {
+		t.Error("what was not looked at is said to be harmless")
+	}
+	leave()
+	if strings.Contains(b.log.String(), "level=ERROR") {
+		t.Errorf("it is told: %s", b.log.String())
+	}
+	b.write(".cursor/mcp.json", `{"mcpServers":{"openab-browser":{"command":"somebody-elses"}}}`)
+	if f, leave, err = d.enter(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	defer leave()
+	if d.migrate(t.Context(), f, []string{"."}) == nil || !strings.Contains(b.log.String(), "level=ERROR") {
+		t.Errorf("what is there is not told: %s", b.log.String())
+	}
+}
+
 func TestTheDoctorLooksBelowTheWorkdir(t *testing.T) {
 	b := newBed(t)
 	b.write("a/b/c/.cursor/mcp.json", servers(leftEntry))
