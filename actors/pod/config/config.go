@@ -104,7 +104,7 @@ type Limits struct {
 	FrameBytes               Size `koanf:"frame_bytes" min:"1KiB" max:"1GiB"`
 	RequestBytes             Size `koanf:"request_bytes" min:"1KiB" max:"1GiB"`
 	ResultBytes              Size `koanf:"result_bytes" min:"1KiB" max:"1GiB"`
-	ConnectionBytes          Size `koanf:"connection_bytes" min:"1KiB" max:"1TiB"`
+	ConnectionBytes          Size `koanf:"connection_bytes" min:"64KiB" max:"1TiB"`
 	SessionBytes             Size `koanf:"session_bytes" min:"1KiB" max:"1TiB"`
 	OutboundFrames           int  `koanf:"outbound_frames" min:"1" max:"1000000"`
 	OutboundBytes            Size `koanf:"outbound_bytes" min:"1KiB" max:"1TiB"`
