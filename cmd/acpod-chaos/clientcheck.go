@@ -4,7 +4,6 @@ import (
 	"encoding/json/jsontext"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/netip"
 	"os"
@@ -129,15 +128,5 @@ func clientCheck(command *cobra.Command, cfg clientcheck.Config, listen string, 
 		}
 		return exitStatus(exitNobody)
 	}
-	print := report.Text
-	if asJSON {
-		print = func(w io.Writer) error { return report.JSON(w) }
-	}
-	if err := print(command.OutOrStdout()); err != nil {
-		return fmt.Errorf("the report cannot be written: %w", err)
-	}
-	if !report.OK() {
-		return exitStatus(exitBroken)
-	}
-	return nil
+	return told(command.OutOrStdout(), report, asJSON)
 }

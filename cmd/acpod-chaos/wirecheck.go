@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"net/url"
 	"os"
 	"os/signal"
@@ -106,15 +105,5 @@ func wireCheck(command *cobra.Command, cfg conform.Config, asJSON bool) error {
 		fmt.Fprintln(os.Stderr, "acpod-chaos: "+err.Error())
 		return exitStatus(exitNeedsKey)
 	}
-	print := report.Text
-	if asJSON {
-		print = func(w io.Writer) error { return report.JSON(w) }
-	}
-	if err := print(command.OutOrStdout()); err != nil {
-		return fmt.Errorf("the report cannot be written: %w", err)
-	}
-	if !report.OK() {
-		return exitStatus(exitBroken)
-	}
-	return nil
+	return told(command.OutOrStdout(), report, asJSON)
 }
