@@ -85,7 +85,7 @@ func (d *desk) extend(c *kernel.Ctx, before names, offered []binding) bool {
 
 // renamed takes another book of names, when it can be paid for.
 func (d *desk) renamed(c *kernel.Ctx, next names) bool {
-	if len(next.name) > max(d.limits.Names, len(d.names.name)) || !d.bill.pay(c.Account(), next.bytes()+d.pinning.own.bytes(), len(d.declared), len(d.keys.order)) {
+	if len(next.name) > d.limits.Names || !d.bill.pay(c.Account(), next.bytes()+d.pinning.own.bytes(), len(d.declared), len(d.keys.order)) {
 		c.Refuse("names")
 		return false
 	}
