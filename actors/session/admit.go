@@ -16,25 +16,25 @@ var supervision = kernel.Intensity{Max: 100, Window: 10 * time.Second}
 
 // supervisor is one generation of `sessions`.
 type supervisor struct {
-	s         *Sessions
-	c         *kernel.Ctx
-	records   map[string]*record
-	refs      map[kernel.Ref]*record
-	dozing    map[string]doze
-	last      time.Time        // that was given to a record
-	slots     *admission.Group // of the living, and of those that are admitted and do not live yet
-	places    places
-	attaching map[kernel.Ticket]*entry
-	lists     []*listed // that wait
-	looking   int       // … and that the store looks for
-	hung      int       // operations of the store for a record that do not end …
-	lost      int       // … and looks at folders
-	hanging   bool      // the tree says so
-	sweeping  bool
-	errands   map[kernel.Ref]*errandPlace
-	errandSeq int
-	learning  bool // the agent is being asked what it offers …
-	stale     bool // … and has to be again
+	s           *Sessions
+	c           *kernel.Ctx
+	records     map[string]*record
+	refs        map[kernel.Ref]*record
+	dozing      map[string]doze
+	last        time.Time        // that was given to a record
+	slots       *admission.Group // of the living, and of those that are admitted and do not live yet
+	places      places
+	attaching   map[kernel.Ticket]*entry
+	lists       []*listed // that wait
+	looking     int       // … and that the store looks for
+	hungRecords int       // operations of the store for a record that do not end
+	hungFolders int       // looks at folders that do not
+	hanging     bool      // the tree says so
+	sweeping    bool
+	errands     map[kernel.Ref]*errandPlace
+	errandSeq   int
+	learning    bool // the agent is being asked what it offers …
+	stale       bool // … and has to be again
 	// renewEvery is how often leases are renewed, 0 = none of them ends.
 	renewEvery time.Duration
 }
@@ -168,7 +168,7 @@ func (v *supervisor) showRecords() {
 	f := v.s.cfg.Store.Figures()
 	v.c.Attr("records", f.Kind)
 	v.c.Attr("suspended", f.Records-f.Held)
-	if n := v.hung + v.lost; n > 0 || v.hanging {
+	if n := v.hungRecords + v.hungFolders; n > 0 || v.hanging {
 		v.hanging = n > 0
 		v.c.Attr("hanging", n)
 	}
@@ -212,7 +212,7 @@ func (v *supervisor) full(err error) *jsonrpc.Error {
 
 // check looks at the folders, off the turn.
 func (v *supervisor) check(e *entry) {
-	if v.lost >= maxHung {
+	if v.hungFolders >= maxHung {
 		v.c.Refuse("folders")
 		v.fail(e, hangs(errFoldersHang))
 		return
@@ -229,7 +229,7 @@ func (v *supervisor) check(e *entry) {
 func (v *supervisor) onChecked(m checked) {
 	e := m.entry
 	if e.late { // it was answered
-		v.lost--
+		v.hungFolders--
 		return
 	}
 	m.late()

@@ -56,7 +56,7 @@ func (v *supervisor) enter(e *entry) {
 		v.refuse(e, jsonrpc.Draining(0))
 	case !v.offers(e.kind):
 		v.refuse(e, jsonrpc.UnknownMethod(methods[e.kind]))
-	case rec == nil && v.hung >= maxHung:
+	case rec == nil && v.hungRecords >= maxHung:
 		v.c.Refuse("session_records")
 		v.refuse(e, hangs(storeHangs()))
 	case rec == nil:

@@ -46,14 +46,14 @@ func (v *supervisor) ended(rec *record) {
 	rec.kept.late()
 	if rec.kept.hangs {
 		rec.kept.hangs = false
-		v.hung--
+		v.hungRecords--
 	}
 }
 
 // onRecordOverdue tells whoever waits for a record that the store does not answer.
 func (v *supervisor) onRecordOverdue(rec *record) {
 	rec.kept.hangs = true
-	v.hung++
+	v.hungRecords++
 	v.c.Refuse("session_records")
 	v.c.Log().Error("the record of a session", "session", acp.SessionTag(rec.id), "err", storeHangs().Error())
 	if e := rec.under; rec.unread && e != nil {
@@ -93,7 +93,7 @@ func (v *supervisor) forgo(rec *record) {
 // onFoldersOverdue refuses a request whose folders do not answer.
 func (v *supervisor) onFoldersOverdue(e *entry) {
 	e.late = true
-	v.lost++
+	v.hungFolders++
 	v.c.Refuse("folders")
 	v.c.Log().Error("the folders of a session", "session", acp.SessionTag(e.rec.id), "err", errFoldersHang.Error())
 	e.params = nil // the frame that it points into is not paid for any more
@@ -108,7 +108,7 @@ func (v *supervisor) onListOverdue(l *listed) {
 	v.lists = slices.DeleteFunc(v.lists, func(other *listed) bool { return other == l })
 	err := storeHangs()
 	if l.locating {
-		v.lost++
+		v.hungFolders++
 		err = errFoldersHang
 	}
 	v.c.Refuse("session_records")

@@ -110,7 +110,7 @@ func (v *supervisor) work(rec *record) {
 		v.operate(rec, opDelete)
 	case k.then == released:
 		v.operate(rec, opRelease)
-	case k.dirty && k.shelf == nil && v.hung >= maxHung:
+	case k.dirty && k.shelf == nil && v.hungRecords >= maxHung:
 		v.forgo(rec)
 	case k.dirty && k.shelf == nil:
 		v.operate(rec, opCreate)

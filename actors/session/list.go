@@ -94,7 +94,7 @@ func (v *supervisor) onList(m List) {
 	l := &listed{client: m.Client, req: m.Req, cwd: strings.Clone(cwd), after: after}
 	l.real, l.owed = l.cwd, v.c.Own("answer", releaseAnswer("", m.Client, m.Req))
 	l.late = v.c.After(keepWait, listOverdue{l})
-	if cwd != "" && v.lost < maxHung {
+	if cwd != "" && v.hungFolders < maxHung {
 		v.locate(l)
 		return
 	}
@@ -120,7 +120,7 @@ func (v *supervisor) locate(l *listed) {
 func (v *supervisor) onLocated(l *listed) {
 	l.locating = false
 	if !l.owed.Owed() { // it was answered
-		v.lost--
+		v.hungFolders--
 		return
 	}
 	v.look(l)
